@@ -11,5 +11,3 @@ MODELS = Registry(
     parent=MMENGINE_MODELS,
     scope='mmpe',
     locations=['mmpe.position', 'mmpe.detectors'])
-POSITION_ENCODINGS = Registry(
-    'position encoding', scope='mmpe', locations=['mmpe.position'])
