@@ -1,0 +1,110 @@
+"""Encoder layers with the position encodings between them."""
+from typing import Optional
+
+from mmdet.models.layers.transformer.deformable_detr_layers import \
+    DeformableDetrTransformerEncoderLayer
+from mmdet.models.layers.transformer.detr_layers import \
+    DetrTransformerEncoderLayer
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from mmpe.position import PositionEncoding, TokenGrid
+
+
+class PositionStream:
+    """What flows beside the tokens through the layers of one forward pass.
+
+    Every value is kept under its layer rather than overwritten, so that a
+    layer which is run again for a checkpoint's backward finds what it had.
+
+    Args:
+        encoding (PositionEncoding): What acts between the layers.
+        grid (TokenGrid): How the tokens lie.
+        pos (Tensor, optional): The absolute embedding, ``(B or 1, N, C)``.
+    """
+
+    def __init__(self, encoding: PositionEncoding, grid: TokenGrid,
+                 pos: Optional[Tensor]) -> None:
+        self.encoding = encoding
+        self._grids = {-1: grid}
+        self._pos = {-1: pos}
+
+    def enter(self, i: int, x: Tensor) -> Tensor:
+        """Tokens for layer ``i``, changed before layer 0 only."""
+        if i > 0:
+            return x
+        grid = self._grids[-1]
+        x, self._pos[0] = self.encoding.between(-1, x, self._pos[-1], grid)
+        self._grids[0] = self.encoding.regrid(-1, grid)
+        return x
+
+    def leave(self, i: int, x: Tensor) -> Tensor:
+        """Tokens after layer ``i``."""
+        grid = self._grids[i]
+        x, self._pos[i + 1] = self.encoding.between(i, x, self._pos[i], grid)
+        self._grids[i + 1] = self.encoding.regrid(i, grid)
+        return x
+
+    def pos(self, i: int) -> Optional[Tensor]:
+        """The embedding that layer ``i`` uses."""
+        return self._pos[i]
+
+    def grid(self, i: int) -> TokenGrid:
+        """The grid of the tokens that layer ``i`` sees."""
+        return self._grids[i]
+
+
+class PositionLayer:
+    """Mixin: an encoder layer of MMDetection between position encodings.
+
+    MMDetection's encoders hand ``query_pos`` on to their layers untouched, so
+    the stream travels as ``query_pos`` and their loops stay as they are.
+    ``adopt`` turns the layers that MMDetection built into these: parameters,
+    state-dict keys and the random state don't change.
+    """
+    index: int
+    with_cp: bool
+
+    @classmethod
+    def adopt(cls, layers: nn.ModuleList, num_cp: int = 0) -> None:
+        """Convert layers in place; the first ``num_cp`` are recomputed in the
+        backward instead of keeping their activations.
+
+        Raises:
+            TypeError: If a layer is of another class than this mixin's.
+        """
+        for i, layer in enumerate(layers):
+            if type(layer) not in cls.__bases__:
+                raise TypeError(f'{cls.__name__} can not take over a '
+                                f'{type(layer).__name__}')
+            layer.__class__ = cls
+            layer.index = i
+            layer.with_cp = i < num_cp
+
+    def forward(self,
+                query: Tensor,
+                query_pos: PositionStream,
+                key_padding_mask: Optional[Tensor] = None,
+                **kwargs) -> Tensor:
+        """Arguments and result are the base class's, but for ``query_pos``."""
+        stream = query_pos
+        query = stream.enter(self.index, query)
+        args = query, stream.pos(self.index), key_padding_mask
+        if self.with_cp and self.training:
+            # The encodings stay outside: they are cheap, and their norms must
+            # see each batch once.
+            query = checkpoint(
+                super().forward, *args, use_reentrant=False, **kwargs)
+        else:
+            query = super().forward(*args, **kwargs)
+        return stream.leave(self.index, query)
+
+
+class DetrEncoderLayer(PositionLayer, DetrTransformerEncoderLayer):
+    """DETR's encoder layer."""
+
+
+class DeformableDetrEncoderLayer(PositionLayer,
+                                 DeformableDetrTransformerEncoderLayer):
+    """Deformable DETR's encoder layer."""
+

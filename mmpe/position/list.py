@@ -1,0 +1,167 @@
+"""The list that users write, as one module."""
+import inspect
+from difflib import get_close_matches
+from typing import List, Optional, Sequence, Tuple, Union
+
+from mmengine.registry import Registry
+from torch import Tensor
+
+from mmpe.registry import MODELS
+from .base import PositionEncoding, TokenGrid
+
+_HOST = ('embed_dims', 'num_heads', 'num_layers')
+
+
+class PositionEncodingList(PositionEncoding):
+    """Position encodings composed: what they embed is summed, what they do
+    between layers happens in the order of the list.
+
+    Args:
+        items (Sequence[dict]): Configs of encodings, without the arguments
+            that come from the host. Empty is no position encoding.
+        embed_dims (int): Width of the tokens.
+        num_heads (int): Attention heads.
+        num_layers (int): Layers of the host.
+
+    Raises:
+        TypeError: If an item isn't a dict with a ``type``, or has an argument
+            that its type doesn't take.
+        KeyError: If there is no encoding of that type.
+        ValueError: If an argument's value is wrong.
+    """
+
+    def __init__(self, items: Sequence[dict], **host) -> None:
+        super().__init__(**host)
+        for item in items:
+            cls = _find(item)
+            _check_arguments(cls, item)
+            try:
+                arguments = {k: v for k, v in item.items() if k != 'type'}
+                encoding = cls(**arguments, **host)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"{item['type']}: {error}") from error
+            self.add_module(self._free_name(cls), encoding)
+
+    def _free_name(self, cls: type) -> str:
+        name = cls.name or cls.__name__.lower()
+        taken, number = name, 1
+        while taken in self._modules:
+            number += 1
+            taken = f'{name}{number}'
+        return taken
+
+    @property
+    def encodings(self) -> List[PositionEncoding]:
+        return list(self.children())
+
+    @property
+    def is_absolute(self) -> bool:
+        """Whether any of the encodings embeds absolute positions."""
+        return any(
+            type(e).embed is not PositionEncoding.embed
+            for e in self.encodings)
+
+    @property
+    def keeps_grid(self) -> bool:
+        return all(e.keeps_grid for e in self.encodings)
+
+    def embed(self, grid: TokenGrid) -> Optional[Tensor]:
+        total = None
+        for encoding in self.encodings:
+            pos = encoding.embed(grid)
+            if pos is not None:
+                total = pos if total is None else total + pos
+        return total
+
+    def between(self, i: int, x: Tensor, pos: Optional[Tensor],
+                grid: TokenGrid) -> Tuple[Tensor, Optional[Tensor]]:
+        for encoding in self.encodings:
+            x, pos = encoding.between(i, x, pos, grid)
+            grid = encoding.regrid(i, grid)
+        return x, pos
+
+    def regrid(self, i: int, grid: TokenGrid) -> TokenGrid:
+        for encoding in self.encodings:
+            grid = encoding.regrid(i, grid)
+        return grid
+
+
+def as_items(cfg: Union[dict, Sequence[dict]]) -> List[dict]:
+    """What a ``positional_encoding`` means, as a list of items.
+
+    A dict without ``type``, as in MMDetection's configs, is the sine encoding.
+
+    Raises:
+        TypeError: If it is neither a dict nor a list.
+    """
+    if isinstance(cfg, dict):
+        return [cfg if 'type' in cfg else
+                dict(cfg, type='mmpe.SinePositionalEncoding')]
+    if isinstance(cfg, (list, tuple)):
+        return list(cfg)
+    raise TypeError(
+        'positional_encoding must be a list of dicts such as '
+        f"[dict(type='mmpe.PEG')], or [] for none; got {cfg!r}")
+
+
+def _find(item: dict) -> type:
+    if not isinstance(item, dict) or 'type' not in item:
+        raise TypeError('an item of positional_encoding must be a dict with a '
+                        f'type, got {item!r}')
+    kind = item['type']
+    cls = kind if isinstance(kind, type) else MODELS.get(kind)
+    if cls is None:
+        raise KeyError(_unknown(kind))
+    if not (isinstance(cls, type) and issubclass(cls, PositionEncoding)):
+        raise TypeError(
+            f'{kind} is not a position encoding. Known: {_known()}')
+    return cls
+
+
+def _known() -> List[str]:
+    """Encodings by the name that users write, own ones too."""
+    return sorted(
+        f'{MODELS.scope}.{name}' for name, cls in MODELS.module_dict.items()
+        if isinstance(cls, type) and issubclass(cls, PositionEncoding))
+
+
+def _unknown(kind: str) -> str:
+    near = get_close_matches(str(kind).lower(),
+                             [k.lower() for k in _known()], 1, 0.5)
+    near = [k for k in _known() if k.lower() in near]
+    hint = f' Did you mean {near[0]}?' if near else ''
+    return (f'no position encoding {kind!r}.{hint} Known: '
+            f'{", ".join(_known())}')
+
+
+def _check_arguments(cls: type, item: dict) -> None:
+    """Name the wrong argument, which a TypeError from deep inside doesn't."""
+    accepted = _accepted(cls)
+    given = [key for key in item if key != 'type']
+    for key in given:
+        if key in _HOST:
+            raise TypeError(
+                f"{item['type']}: {key} comes from the model, leave it out")
+    wrong = [key for key in given if key not in accepted]
+    if not wrong:
+        return
+    message = (f"{item['type']} has no argument {', '.join(map(repr, wrong))}"
+               f"; it takes {', '.join(sorted(accepted))}")
+    if {'num_feats', 'normalize'} & set(wrong):
+        message += ('. If the base config brought these, write a list, '
+                    f"positional_encoding=[dict(type='{item['type']}', ...)]:"
+                    ' a list replaces the inherited dict, a dict is merged '
+                    'into it')
+    raise TypeError(message)
+
+
+def _accepted(cls: type) -> set:
+    names = set()
+    for base in cls.__mro__:
+        if base is PositionEncoding:
+            break
+        if '__init__' in vars(base):
+            parameters = inspect.signature(base.__init__).parameters.values()
+            names |= {p.name for p in parameters
+                      if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+    return (names | {'init_cfg'}) - {'self', *_HOST}
