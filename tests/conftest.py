@@ -1,0 +1,21 @@
+"""What all tests share."""
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import settings
+
+sys.path.insert(0, str(Path(__file__).parent))  # the helpers beside this file
+
+# Examples are drawn alike in each run, so that a red test stays red.
+settings.register_profile(
+    'mmpe', deadline=None, derandomize=True, max_examples=25)
+settings.load_profile('mmpe')
+logging.getLogger('mmengine').setLevel(logging.WARNING)
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
