@@ -1,0 +1,11 @@
+_base_ = './detr_r50_sine_8xb4-50e_coco.py'
+
+# The PEG of CPVT's appendix on detection, after the first encoder layer.
+model = dict(
+    positional_encoding=[
+        dict(
+            type='mmpe.PEG',
+            bias=False,
+            norm_cfg=dict(type='BN'),
+            act_cfg=dict(type='ReLU'))
+    ])
