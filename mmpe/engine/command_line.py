@@ -1,0 +1,104 @@
+"""The command line that ``tools/train.py`` and ``tools/test.py`` share."""
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Callable, Optional
+
+from mmengine.config import Config, DictAction
+from mmengine.registry import init_default_scope
+from torch.distributed.elastic.multiprocessing.errors import record
+
+
+class UsageError(Exception):
+    """A run cannot start as it was asked for; the message is one line that
+    says what is wrong and what was expected."""
+
+
+def run(main: Callable[[], None]) -> None:
+    """Call ``main`` as the whole of a program.
+
+    A :class:`UsageError` ends it with one line and exit status 2. Under
+    torchrun, an exception is also handed to the parent, which closes its
+    report with the first one.
+    """
+    try:
+        record(main)()
+    except UsageError as error:
+        print(f'{Path(sys.argv[0]).name}: error: {error}', file=sys.stderr)
+        sys.exit(2)
+
+
+class _Options(DictAction):
+    """``key=value`` pairs; a word that is no pair is a usage error."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        for word in values:
+            if '=' not in word:
+                parser.error(f'{option_string} takes key=value, got: {word}')
+        super().__call__(parser, namespace, values, option_string)
+
+
+def add_shared_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of MMDetection's tools that train and test share."""
+    parser.add_argument('config', help='config file')
+    parser.add_argument(
+        '--work-dir',
+        help="folder for logs and results; the config's work_dir if not "
+        'given, and work_dirs/<name of the config> if that has none')
+    parser.add_argument(
+        '--cfg-options',
+        nargs='+',
+        action=_Options,
+        metavar='KEY=VALUE',
+        help='settings that replace those of the config, such as '
+        'optim_wrapper.optimizer.lr=1e-4 or '
+        'model.positional_encoding.0.temperature=20. Lists are written '
+        'key="[a,b]", without white space')
+    parser.add_argument(
+        '--launcher',
+        choices=['none', 'pytorch', 'slurm', 'mpi'],
+        default='none',
+        help='what started the processes')
+    # Launchers older than torchrun pass the rank as an argument: with an
+    # underscore before torch 2, with a hyphen since.
+    parser.add_argument(
+        '--local_rank', '--local-rank', type=int, default=0)
+
+
+def load_config(args: Namespace) -> Config:
+    """Read the config of the command line and apply what was typed with it.
+
+    Args:
+        args (Namespace): With the arguments of :func:`add_shared_arguments`.
+
+    Raises:
+        UsageError: If there is no such file, or an option does not fit it.
+    """
+    if not Path(args.config).is_file():
+        raise UsageError(f'no such config file: {args.config}')
+    os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
+    cfg = Config.fromfile(args.config)
+    cfg.launcher = args.launcher
+    if args.cfg_options:
+        try:
+            cfg.merge_from_dict(args.cfg_options)
+        except (KeyError, TypeError) as error:
+            raise UsageError(
+                f'--cfg-options do not fit {args.config}: {error}') from error
+    if args.work_dir:
+        cfg.work_dir = args.work_dir
+    elif not cfg.get('work_dir'):
+        cfg.work_dir = os.path.join('work_dirs', Path(args.config).stem)
+    # Types without a prefix, such as PackDetInputs, are MMDetection's.
+    if not cfg.get('default_scope'):
+        cfg.default_scope = 'mmdet'
+    init_default_scope(cfg.default_scope)
+    return cfg
+
+
+def check_checkpoint(path: Optional[str]) -> None:
+    """Raise a UsageError if ``path`` is a local file that does not exist."""
+    # mmengine also loads https://, open-mmlab://, s3:// and so on.
+    if path and '://' not in path and not Path(path).expanduser().is_file():
+        raise UsageError(f'no such checkpoint file: {path}')
