@@ -3,22 +3,21 @@
 The work dir then holds the predictions in COCO's format and the metrics; see
 mmpe/engine/results.py.
 """
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 import mmpe  # noqa: F401  first: it makes mmcv without ops importable
 from mmdet.engine.hooks.utils import trigger_visualization_hook
 from mmdet.evaluation import DumpDetResults
 
-from mmpe.engine.command_line import (UsageError, add_shared_arguments,
-                                      load_config, run)
+from mmpe.engine.command_line import (UsageError, load_config, make_parser,
+                                      run)
 from mmpe.engine.results import ResultFiles
 from mmpe.engine.runner import build_runner
 from mmpe.engine.test_time_augmentation import enable_tta
 
 
 def parse_args() -> Namespace:
-    parser = ArgumentParser(description='Test and evaluate a detector')
-    add_shared_arguments(parser)
+    parser = make_parser('Test and evaluate a detector')
     parser.add_argument('checkpoint', help='checkpoint file or address')
     parser.add_argument(
         '--out',

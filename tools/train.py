@@ -1,19 +1,18 @@
 """Train a detector, with the flags of MMDetection's own tool."""
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 import mmpe  # noqa: F401  first: it makes mmcv without ops importable
 from mmengine.config import Config
 from mmengine.runner import find_latest_checkpoint
 
-from mmpe.engine.command_line import (UsageError, add_shared_arguments,
-                                      check_checkpoint, load_config, run)
+from mmpe.engine.command_line import (UsageError, check_checkpoint,
+                                      load_config, make_parser, run)
 from mmpe.engine.precision import enable_amp
 from mmpe.engine.runner import build_runner
 
 
 def parse_args() -> Namespace:
-    parser = ArgumentParser(description='Train a detector')
-    add_shared_arguments(parser)
+    parser = make_parser('Train a detector')
     parser.add_argument(
         '--amp',
         action='store_true',
@@ -56,7 +55,8 @@ def resume(cfg: Config, checkpoint: str) -> None:
 def main() -> None:
     args = parse_args()
     cfg = load_config(args)
-    if args.amp or cfg.optim_wrapper.get('type') == 'AmpOptimWrapper':
+    if args.amp or cfg.get('optim_wrapper', {}).get(
+            'type') == 'AmpOptimWrapper':
         enable_amp(cfg)
     if args.auto_scale_lr:
         scale_lr(cfg)

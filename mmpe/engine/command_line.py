@@ -3,7 +3,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Callable, NoReturn, Optional
 
 from mmengine.config import Config, DictAction
 from mmengine.registry import init_default_scope
@@ -29,6 +29,13 @@ def run(main: Callable[[], None]) -> None:
         sys.exit(2)
 
 
+class _Parser(ArgumentParser):
+
+    def error(self, message: str) -> NoReturn:
+        # By itself argparse would exit, of which torchrun learns no reason.
+        raise UsageError(message)
+
+
 class _Options(DictAction):
     """``key=value`` pairs; a word that is no pair is a usage error."""
 
@@ -39,8 +46,10 @@ class _Options(DictAction):
         super().__call__(parser, namespace, values, option_string)
 
 
-def add_shared_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of MMDetection's tools that train and test share."""
+def make_parser(description: str) -> ArgumentParser:
+    """A parser with the arguments of MMDetection's tools that train and test
+    share. What is typed wrong raises a :class:`UsageError`."""
+    parser = _Parser(description=description)
     parser.add_argument('config', help='config file')
     parser.add_argument(
         '--work-dir',
@@ -64,13 +73,14 @@ def add_shared_arguments(parser: ArgumentParser) -> None:
     # underscore before torch 2, with a hyphen since.
     parser.add_argument(
         '--local_rank', '--local-rank', type=int, default=0)
+    return parser
 
 
 def load_config(args: Namespace) -> Config:
     """Read the config of the command line and apply what was typed with it.
 
     Args:
-        args (Namespace): With the arguments of :func:`add_shared_arguments`.
+        args (Namespace): As :func:`make_parser` has them.
 
     Raises:
         UsageError: If there is no such file, or an option does not fit it.

@@ -1,6 +1,6 @@
 """COCO's numbers without MMDetection's rounding to three digits, and zeros
 instead of nothing for a model that detects nothing."""
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Callable, Dict, Iterator, List
 
 from mmdet.evaluation.metrics import CocoMetric, coco_metric
@@ -48,51 +48,51 @@ def _numbers(evaluation) -> Dict[str, float]:
 def _watched_evaluations() -> Iterator[List[Any]]:
     """The COCOeval objects that CocoMetric makes inside the context.
 
-    It makes them where no argument or attribute reaches, so for that time the
-    names that it uses mean classes that remember their objects.
+    It makes them where no argument or attribute reaches, so for that time
+    their classes remember them.
     """
     done: List[Any] = []
 
-    def remembering(base: type) -> type:
+    def remembering(summarize: Callable) -> Callable:
 
-        class Evaluation(base):
+        def summarize_and_remember(evaluation):
+            summarize(evaluation)
+            done.append(evaluation)
 
-            def summarize(self):
-                super().summarize()
-                done.append(self)
+        return summarize_and_remember
 
-        return Evaluation
-
-    with _replaced(
-            coco_metric,
-            COCOeval=remembering(coco_metric.COCOeval),
-            COCOevalMP=remembering(coco_metric.COCOevalMP)), _replaced(
-                coco_metric.COCO,
-                loadRes=_loading_nothing_too(coco_metric.COCO.loadRes)):
+    with ExitStack() as stack:
+        for cls in (coco_metric.COCOeval, coco_metric.COCOevalMP):
+            stack.enter_context(_wrapped(cls, 'summarize', remembering))
+        stack.enter_context(
+            _wrapped(coco_metric.COCO, 'loadRes', _accepting_nothing))
         yield done
 
 
-def _loading_nothing_too(load: Callable) -> Callable:
+def _accepting_nothing(load: Callable) -> Callable:
     """``COCO.loadRes`` that doesn't fail on an empty list of results."""
 
     def load_results(annotations, results):
         if not isinstance(results, list) or results:
             return load(annotations, results)
-        empty = type(annotations)()
-        empty.dataset = {**annotations.dataset, 'annotations': []}
-        empty.createIndex()
-        return empty
+        nothing = type(annotations)()
+        nothing.dataset = {**annotations.dataset, 'annotations': []}
+        nothing.createIndex()
+        return nothing
 
     return load_results
 
 
 @contextmanager
-def _replaced(owner: Any, **attributes) -> Iterator[None]:
-    kept = {name: getattr(owner, name) for name in attributes}
+def _wrapped(cls: type, name: str, wrap: Callable) -> Iterator[None]:
+    """Replace a method of ``cls`` inside the context."""
+    inherited = name not in vars(cls)
+    method = getattr(cls, name)
+    setattr(cls, name, wrap(method))
     try:
-        for name, value in attributes.items():
-            setattr(owner, name, value)
         yield
     finally:
-        for name, value in kept.items():
-            setattr(owner, name, value)
+        if inherited:
+            delattr(cls, name)
+        else:
+            setattr(cls, name, method)
