@@ -41,6 +41,14 @@ quietly() {
 
 pip() { quietly "$python" -m pip "$@"; }
 
+# pip would compile every module, which takes most of its time; Python compiles
+# those that it imports, unless it is told not to.
+install() {
+    local compile=--no-compile
+    [[ -z "${PYTHONDONTWRITEBYTECODE:-}" ]] || compile=--compile
+    pip install "$compile" "$@"
+}
+
 # Waits for whoever holds the lock on a file that is open as descriptor $1.
 lock() {
     command -v flock >/dev/null || return 0
@@ -107,20 +115,20 @@ install_base() {
     if [[ -n "${MMPE_TORCH:-}" ]] || ! has_cuda "$python"; then
         say "Installing $torch: about a minute"
         # shellcheck disable=SC2086  # several arguments
-        pip install $torch
+        install $torch
     fi
     if nvidia-smi >/dev/null 2>&1 && ! has_cuda "$python"; then
         say "Note: there is a GPU, but this torch can't use it. For one that" \
             "can, run again with MMPE_TORCH set (see the top of $0)"
     fi
     say "Installing MMDetection and what it needs: about a minute"
-    pip install "${packages[@]}"
+    install "${packages[@]}"
     # OpenCV's usual wheel wants libGL, which servers lack.
     if ! "$python" -c 'import cv2' 2>/dev/null; then
         pip uninstall -y opencv-python
-        pip install opencv-python-headless
+        install opencv-python-headless
     fi
-    pip install --no-deps --no-build-isolation --use-pep517 -e "$root"
+    install --no-deps --no-build-isolation --use-pep517 -e "$root"
     echo "$fingerprint" >"$venv/mmpe-base"
 }
 
@@ -138,7 +146,7 @@ if torch.cuda.is_available() or os.getenv('FORCE_CUDA') == '1':
         f'{major}.{minor}' for major, minor in sorted(capabilities))
     device = f'cuda{torch.version.cuda or torch.version.hip}-{arch}'
 key = '-'.join([
-    f'mmcv{sys.argv[1]}', sysconfig.get_config_var('SOABI'),
+    f'mmcv-{sys.argv[1]}', sysconfig.get_config_var('SOABI'),
     *platform.libc_ver(), f'torch{torch.__version__}',
     f'cxx11abi{int(torch.compiled_with_cxx11_abi())}', device])
 print(''.join(c if c.isalnum() or c in '-+._' else '_' for c in key))
@@ -159,7 +167,7 @@ build_wheel() (
             command -v nvcc >/dev/null || fail "Building mmcv's ops for the" \
             "GPU needs nvcc, of the CUDA toolkit that torch was built with"
     fi
-    pip install ninja psutil
+    install ninja psutil
     jobs="${MAX_JOBS:-$("$python" -c 'import os; print(os.cpu_count())')}"
     say "Building mmcv $mmcv with its compiled ops, once for this torch:" \
         "about $((20 / jobs + 1)) minutes on $jobs cores, longer for a GPU"
@@ -198,7 +206,7 @@ install_mmcv() {
     # Both kinds own the same folder.
     pip uninstall -y mmcv mmcv-lite
     rm -rf "$venv"/lib/python*/site-packages/mmcv
-    pip install --no-deps --ignore-installed "$wheel"
+    install --no-deps --ignore-installed "$wheel"
     [[ "$kind" == lite ]] || quietly "$python" -c 'import torch, mmcv._ext'
     echo "$kind" >"$venv/mmpe-mmcv"
 }
