@@ -6,17 +6,15 @@ from pathlib import Path
 
 import pytest
 import torch
-
-from mmpe.environment import MissingOps  # before mmcv.ops, which needs it
-
 from mmcv.ops import focal_loss as mmcv_focal_loss
 from mmcv.ops import multi_scale_deform_attn as mmcv_attention
 from mmdet.models.losses.focal_loss import py_sigmoid_focal_loss
 
+from mmpe.environment import MissingOps
+
 ROOT = Path(__file__).parents[1]
 MODULES = {
     'mmcv-lite': 'mmcv',
-    'mmengine-lite': 'mmengine',
     'onedl-mmengine': 'mmengine',
     'onedl-mmcv': 'mmcv',
     'onedl-mmdetection': 'mmdet',
@@ -55,10 +53,10 @@ def install(folder, distributions, metadata=True):
 def run(code, *options, path=()):
     """Run code in another Python; what it prints, or the error's lines."""
     paths = [*map(str, path), str(ROOT)]
-    done = subprocess.run(
-        [sys.executable, *options, '-c',
-         f'import sys; sys.path[:0] = {paths}\n{code}'],
-        capture_output=True, text=True)  # yapf: disable
+    code = f'import sys; sys.path[:0] = {paths}\n{code}'
+    done = subprocess.run([sys.executable, *options, '-c', code],
+                          capture_output=True,
+                          text=True)
     if done.returncode == 0:
         return done.stdout
     return done.stderr[done.stderr.rindex('Error: '):][len('Error: '):]
@@ -83,12 +81,8 @@ def test_checkouts_on_the_path_need_no_metadata(tmp_path):
     assert run_isolated(tmp_path, HOSTS) == ''
 
 
-def without(*names):
-    return {name: None for name in names}
-
-
 @pytest.mark.parametrize('base, changes, message', [
-    (STOCK, without('mmengine'),
+    (STOCK, {'mmengine': None},
      'mmpe needs mmengine>=0.10,<1 but found no mmengine. '
      'To fix it: pip install mmengine==0.10.7'),
     (STOCK, {'mmengine': '0.9.1'},
@@ -106,7 +100,7 @@ def without(*names):
     (ONEDL, {'onedl-mmdetection': '4.0.0'},
      'mmpe needs mmdet>=3.4,<4 but found mmdet 4.0.0. To fix it: pip uninstall'
      ' -y onedl-mmdetection && pip install onedl-mmdetection==3.5.1'),
-    (STOCK, without('setuptools'),
+    (STOCK, {'setuptools': None},
      'mmpe needs setuptools<82, because mmengine imports its pkg_resources, '
      'but found no setuptools. To fix it: pip install "setuptools<82"'),
 ])  # yapf: disable
@@ -189,7 +183,6 @@ def test_deformable_attention_takes_its_torch_form(monkeypatch, dtype):
     value = torch.randn(2, 47, 4, 8, dtype=dtype)
     locations = torch.rand(2, 6, 4, 2, 3, 2, dtype=dtype) * 1.2 - 0.1
     weights = torch.rand(2, 6, 4, 2, 3, dtype=dtype)
-
     tensors = (value, locations, weights)
 
     def differentiate(function):

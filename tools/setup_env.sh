@@ -101,12 +101,14 @@ make_venv() {
     rm -rf "$venv"
     mkdir "$venv"
     touch "$venv/mmpe-venv"
-    local options=()
+    quietly "$base_python" -m venv "$venv"
     if has_cuda "$base_python"; then
-        say "Keeping $base_python's torch, which has CUDA"
-        options=(--system-site-packages)
+        say "Keeping the torch of $base_python, which has CUDA"
+        # --system-site-packages would not see into an active environment.
+        "$base_python" -c 'import pathlib, torch
+print(pathlib.Path(torch.__file__).parents[1])' \
+            >"$(echo "$venv"/lib/python*/site-packages)/torch_of_base.pth"
     fi
-    quietly "$base_python" -m venv ${options[@]+"${options[@]}"} "$venv"
 }
 
 install_base() {
