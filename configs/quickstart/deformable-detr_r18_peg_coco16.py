@@ -1,0 +1,2 @@
+_base_ = 'deformable-detr_r18_sine_coco16.py'
+model = dict(positional_encoding=[dict(type='mmpe.PEG')])

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Set up .venv, then train, test and compare three position encodings on 16
+# real COCO images, on two CPU cores: about 4 minutes after the set-up. What is
+# run is printed, and can be typed by hand.
+#
+#     bash tools/quickstart.sh
+#
+# QUICKSTART_OUT   folder for the runs; work_dirs/quickstart
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+if (( $# )); then
+    echo 'usage: bash tools/quickstart.sh (it takes no arguments)' >&2
+    exit 2
+fi
+bash tools/setup_env.sh
+# Warnings of the packages that mmpe stands on would bury the table.
+exec .venv/bin/python -W ignore tools/quickstart.py
