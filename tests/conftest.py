@@ -1,11 +1,13 @@
 """What all tests share."""
-import logging
 import sys
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import settings
+from mmengine.logging import MMLogger
+
+import mmpe  # noqa: F401; before MMDetection, which may lack MMCV's ops
 
 sys.path.insert(0, str(Path(__file__).parent))  # the helpers beside this file
 
@@ -13,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # the helpers beside this file
 settings.register_profile(
     'mmpe', deadline=None, derandomize=True, max_examples=25)
 settings.load_profile('mmpe')
-logging.getLogger('mmengine').setLevel(logging.WARNING)
+MMLogger.get_instance('tests', log_level='WARNING')
 
 
 @pytest.fixture(autouse=True)

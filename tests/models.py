@@ -122,4 +122,6 @@ def move_parameters(module: torch.nn.Module, seed: int = 1) -> None:
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for p in module.parameters():
-            p.add_(0.3 * torch.randn(p.shape, generator=generator))
+            fan_in = p[0].numel() if p.dim() > 1 else 1
+            noise = torch.randn(p.shape, generator=generator)
+            p.add_(noise * min(0.3, fan_in**-0.5))

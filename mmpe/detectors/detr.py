@@ -43,13 +43,19 @@ class DETR(PositionEncodingMixin, _DETR):
     def _init_layers(self) -> None:
         super()._init_layers()
         items = self._memory_items(self.memory_positional_encoding)
-        # None stands for the encoder's embedding.
-        self.memory_positional_encoding = None if items is None else \
-            PositionEncodingList(
-                items,
-                embed_dims=self.embed_dims,
-                num_heads=self.decoder.layers[0].cross_attn.num_heads,
-                num_layers=self.decoder.num_layers)
+        self.memory_positional_encoding = None  # the encoder's embedding
+        if items is None:
+            return
+        self.memory_positional_encoding = PositionEncodingList(
+            items,
+            embed_dims=self.embed_dims,
+            num_heads=self.decoder.layers[0].cross_attn.num_heads,
+            num_layers=self.decoder.num_layers)
+        for encoding in self.memory_positional_encoding.encodings:
+            if not encoding.is_absolute:
+                raise ValueError(
+                    'memory_positional_encoding is added to keys, but '
+                    f'{type(encoding).__name__} embeds nothing')
 
     def _memory_items(self, cfg) -> Optional[Sequence[dict]]:
         if cfg is None:

@@ -159,6 +159,11 @@ class PositionEncoding(BaseModule):
         return grid
 
     @property
+    def is_absolute(self) -> bool:
+        """Whether :meth:`embed` gives an embedding."""
+        return type(self).embed is not PositionEncoding.embed
+
+    @property
     def keeps_grid(self) -> bool:
         """Whether the tokens stay as many as they are."""
         return True

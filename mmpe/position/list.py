@@ -57,9 +57,7 @@ class PositionEncodingList(PositionEncoding):
     @property
     def is_absolute(self) -> bool:
         """Whether any of the encodings embeds absolute positions."""
-        return any(
-            type(e).embed is not PositionEncoding.embed
-            for e in self.encodings)
+        return any(e.is_absolute for e in self.encodings)
 
     @property
     def keeps_grid(self) -> bool:

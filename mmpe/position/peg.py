@@ -69,6 +69,9 @@ class PEG(PositionEncoding):
                  trainable: bool = True,
                  **host) -> None:
         super().__init__(**host)
+        if not isinstance(num_convs, int) or num_convs < 1:
+            raise ValueError(
+                f'num_convs must be a positive number, got {num_convs!r}')
         self.positions = self._check_positions(positions)
         self.num_convs = num_convs
         self.zero_padding = zero_padding
@@ -158,14 +161,13 @@ class ValidConv(nn.Module):
         # Fill, not multiply: whatever padding holds, inf too, must not pass.
         cells = x if grid.mask is None else x.masked_fill(
             grid.mask[..., None], 0)
-        maps = [self._convolve(m) for m in grid.maps(cells)[1]]
+        maps = grid.maps(cells)[1]
         if self.border:
-            prefix, residual = grid.maps(x)
             b = self.border
-            x = grid.tokens(prefix, [m[..., b:-b, b:-b] for m in residual])
+            prefix, kept = grid.maps(x)
             grid = grid.crop(b)
-        empty = x[:, :0]
-        y = grid.tokens(empty, maps)
+            x = grid.tokens(prefix, [m[..., b:-b, b:-b] for m in kept])
+        y = grid.tokens(x[:, :0], [self._convolve(m) for m in maps])
         mask = None if grid.mask is None else grid.mask[:, grid.num_prefix:]
         if self.norm is not None:
             y = self.norm(y, mask)

@@ -1,0 +1,92 @@
+"""What a user writes in the list, and what goes wrong."""
+import pytest
+
+from mmpe.position import PositionEncodingList, as_items
+
+HOST = dict(embed_dims=16, num_heads=2, num_layers=3)
+
+
+def error(item, kind):
+    with pytest.raises(kind) as info:
+        PositionEncodingList([item], **HOST)
+    return str(info.value)
+
+
+def test_unknown_encoding_names_the_nearest():
+    message = error(dict(type='mmpe.PEGG'), KeyError)
+    assert "'mmpe.PEGG'" in message
+    assert 'Did you mean mmpe.PEG?' in message
+    assert 'mmpe.SinePositionalEncoding' in message
+
+
+def test_unknown_scope():
+    assert "'nope.PEG'" in error(dict(type='nope.PEG'), KeyError)
+
+
+def test_what_is_no_encoding():
+    assert 'mmpe.DETR' in error(dict(type='mmpe.DETR'), TypeError)
+    assert 'got 3' in error(3, TypeError)
+    assert 'with a type' in error(dict(kernel_size=3), TypeError)
+
+
+def test_wrong_argument_is_named():
+    message = error(dict(type='mmpe.PEG', kernel=3), TypeError)
+    assert "mmpe.PEG has no argument 'kernel'" in message
+    assert 'kernel_size' in message
+
+
+def test_leftover_keys_say_so():
+    # What a dict instead of a list inherits from MMDetection's config.
+    item = dict(type='mmpe.PEG', num_feats=128, normalize=True)
+    message = error(item, TypeError)
+    assert "'num_feats', 'normalize'" in message
+    assert "positional_encoding=[dict(type='mmpe.PEG'" in message
+
+
+@pytest.mark.parametrize('key', HOST)
+def test_widths_come_from_the_host(key):
+    message = error({'type': 'mmpe.PEG', key: 4}, TypeError)
+    assert f'{key} comes from the model' in message
+
+
+@pytest.mark.parametrize('argument,value', [
+    ('kernel_size', 2),
+    ('positions', (3, )),
+    ('positions', 0),
+    ('positions', (0, 0)),
+    ('positions', ()),
+    ('kind', 'depth'),
+    ('norm_cfg', dict(type='IN')),
+    ('act_cfg', dict(type='Rectifier')),
+    ('num_convs', 0),
+])
+def test_wrong_value_names_the_argument(argument, value):
+    message = error({'type': 'mmpe.PEG', argument: value}, ValueError)
+    assert message.startswith('mmpe.PEG: ')
+    assert argument in message
+
+
+@pytest.mark.parametrize('arguments', [
+    dict(num_feats=9),
+    dict(dims=3),
+    dict(order='zy'),
+    dict(dims=1, normalize=True),
+])
+def test_wrong_sine(arguments):
+    message = error(
+        dict(type='mmpe.SinePositionalEncoding', **arguments), ValueError)
+    assert any(key in message for key in arguments)
+
+
+def test_learned_width():
+    message = error(
+        dict(type='mmpe.LearnedPositionalEncoding', num_feats=9), ValueError)
+    assert 'num_feats=9' in message and '16' in message
+
+
+def test_a_dict_without_type_is_a_sine():
+    assert as_items(dict(num_feats=8)) == [
+        dict(num_feats=8, type='mmpe.SinePositionalEncoding')
+    ]
+    with pytest.raises(TypeError, match='must be a list'):
+        as_items(None)

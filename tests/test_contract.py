@@ -1,0 +1,388 @@
+"""What must hold for every encoding on every host.
+
+An encoding under ``mmpe`` is picked up from the registry with its default
+arguments; ``VARIANTS`` adds others. A host is an entry of ``HOSTS``.
+"""
+import copy
+import pickle
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models import build, move_parameters, samples, small_cfg
+from torch.testing import assert_close
+
+from mmpe.layers import PositionStream
+from mmpe.position import PositionEncoding, TokenGrid
+from mmpe.registry import MODELS
+
+# MMDetection's two stages work at a width of 256 only.
+DIMS = dict(detr=16, single=16, deformable=16, twostage=256)
+BN_RELU = dict(bias=False, norm_cfg=dict(type='BN'), act_cfg=dict(type='ReLU'))
+
+
+def registered():
+    """Encodings that come with mmpe, by the name that users write."""
+    MODELS.import_from_location()
+    return {
+        f'mmpe.{name}': cls
+        for name, cls in MODELS.module_dict.items()
+        if isinstance(cls, type) and issubclass(cls, PositionEncoding)
+        and cls.__module__.startswith('mmpe.')
+    }
+
+
+VARIANTS = {
+    'none': [],
+    'sine normalized': [
+        dict(type='mmpe.SinePositionalEncoding', normalize=True, offset=-0.5)
+    ],
+    'sine 1-D': [dict(type='mmpe.SinePositionalEncoding', dims=1)],
+    'PEG BN': [dict(type='mmpe.PEG', positions=(-1, 0, 1), **BN_RELU)],
+    'PEG LN separable': [
+        dict(
+            type='mmpe.PEG',
+            kind='separable',
+            kernel_size=5,
+            num_convs=2,
+            norm_cfg=dict(type='LN'))
+    ],
+    'sine + PEG dense': [
+        dict(type='mmpe.SinePositionalEncoding', normalize=True),
+        dict(type='mmpe.PEG', kind='dense')
+    ],
+}
+ENCODINGS = {**{name: [dict(type=name)] for name in registered()}, **VARIANTS}
+HOSTS = {'detr': 1, 'single': 1, 'deformable': 2, 'twostage': 2}
+DENSE = ['detr']
+
+every_host = pytest.mark.parametrize('host', HOSTS)
+# Two stages differ after the encoder only, where MMDetection may choose padded
+# cells as queries: their score is a constant, which a valid one can be below.
+every_encoder = pytest.mark.parametrize('host', [*HOSTS][:3])
+every_encoding = pytest.mark.parametrize('encoding', ENCODINGS)
+
+
+class Host:
+    """A detector with an encoding, seen from its transformer."""
+
+    def __init__(self, kind, encoding, **overrides):
+        # 1x1 grids have few tokens, of which two stages choose the queries.
+        self.num_levels = HOSTS[kind]
+        self.dims = DIMS[kind]
+        self.model = build(
+            small_cfg(
+                kind,
+                dims=self.dims,
+                num_queries=1 if kind == 'twostage' else 4,
+                positional_encoding=ENCODINGS[encoding],
+                **overrides))
+        move_parameters(self.model)
+        self.model.eval()
+
+    @property
+    def encoding(self):
+        return self.model.positional_encoding
+
+    def maps(self, batch, canvas):
+        """Random maps; level l has a stride of 2**l cells."""
+        h, w = canvas
+        return tuple(
+            torch.randn(batch, self.dims, -(-h // 2**i), -(-w // 2**i))
+            for i in range(self.num_levels))
+
+    def encode(self, maps, sizes):
+        """``(B, N, C)`` memory for images of ``sizes`` cells of level 0."""
+        inputs, _ = self.model.pre_transformer(
+            maps, samples(sizes, tuple(maps[0].shape[-2:])))
+        return self.model.forward_encoder(**inputs)['memory']
+
+    def states(self, maps, sizes):
+        """``(L, B, Q, C)`` states of the decoder."""
+        out = self.model.forward_transformer(
+            maps, samples(sizes, tuple(maps[0].shape[-2:])))
+        return out['hidden_states']
+
+    def crop(self, maps, index, size):
+        """The maps of one image alone."""
+        h, w = size
+        return tuple(m[index:index + 1, :, :-(-h // 2**i), :-(-w // 2**i)].
+                     contiguous() for i, m in enumerate(maps))
+
+    def valid(self, memory, maps, index, size):
+        """Tokens of one image that lie in its valid rectangle."""
+        out = []
+        h, w = size
+        levels = memory[index].split([m[0, 0].numel() for m in maps])
+        for i, (m, level) in enumerate(zip(maps, levels)):
+            cells = level.unflatten(0, m.shape[-2:])
+            out.append(cells[:-(-h // 2**i), :-(-w // 2**i)].flatten(0, 1))
+        return torch.cat(out)
+
+
+_cache = {}
+
+
+def build_host(kind, encoding):
+    if (kind, encoding) not in _cache:
+        _cache[kind, encoding] = Host(kind, encoding)
+    host = _cache[kind, encoding]
+    host.model.eval()
+    return host
+
+
+even = st.integers(1, 4).map(lambda n: 2 * n)
+batches = st.lists(st.tuples(even, even), min_size=1, max_size=3)
+
+
+@every_encoding
+@every_encoder
+@settings(max_examples=5)
+@given(sizes=batches, more=st.tuples(even, even), seed=st.integers(0, 99))
+def test_padding_never_leaks(host, encoding, sizes, more, seed):
+    torch.manual_seed(seed)
+    host = build_host(host, encoding)
+    canvas = tuple(
+        max(s[i] for s in sizes) + more[i] % 4 for i in range(2))
+    maps = host.maps(len(sizes), canvas)
+    with torch.no_grad():
+        together = host.encode(maps, sizes)
+        states = host.states(maps, sizes)
+        for i, size in enumerate(sizes):
+            own = host.crop(maps, i, size)
+            alone = host.encode(own, [size])
+            assert_close(
+                host.valid(together, maps, i, size),
+                alone[0],
+                rtol=1e-5,
+                atol=1e-5)
+            assert_close(
+                states[:, i],
+                host.states(own, [size])[:, 0],
+                rtol=1e-5,
+                atol=1e-5)
+
+
+@every_encoding
+@every_encoder
+def test_padding_never_leaks_in_training(host, encoding):
+    host = build_host(host, encoding)
+    sizes = [(6, 4), (2, 6)]
+    tight = host.maps(2, (6, 6))
+    wide = tuple(100 * m for m in host.maps(2, (8, 10)))
+    for small, large in zip(tight, wide):
+        large[:, :, :small.shape[2], :small.shape[3]] = small
+    outputs, statistics = [], []
+    for maps in tight, wide:
+        encoding = copy.deepcopy(host.model).train()
+        inputs, _ = encoding.pre_transformer(
+            maps, samples(sizes, tuple(maps[0].shape[-2:])))
+        memory = encoding.forward_encoder(**inputs)['memory']
+        outputs.append(
+            [host.valid(memory, maps, i, s) for i, s in enumerate(sizes)])
+        statistics.append(dict(encoding.positional_encoding.named_buffers()))
+    assert_close(outputs[0], outputs[1], rtol=1e-5, atol=1e-5)
+    assert_close(statistics[0], statistics[1], rtol=1e-5, atol=1e-5)
+
+
+@every_encoding
+@every_encoder
+def test_gradients_of_valid_outputs_ignore_padding(host, encoding):
+    host = build_host(host, encoding)
+    sizes = [(6, 4), (2, 6)]
+    maps = tuple(m.requires_grad_() for m in host.maps(2, (8, 6)))
+    memory = host.encode(maps, sizes)
+    valid = [host.valid(memory, maps, i, s) for i, s in enumerate(sizes)]
+    sum(v.square().sum() for v in valid).backward()
+    for level, m in enumerate(maps):
+        for i, (h, w) in enumerate(sizes):
+            grad = m.grad[i].clone()
+            assert grad.abs().sum() > 0
+            grad[:, :h // 2**level, :w // 2**level] = 0
+            assert grad.abs().max() == 0
+
+
+@every_encoding
+@every_encoder
+def test_no_mask_is_an_all_valid_mask(host, encoding):
+    host = build_host(host, encoding)
+    maps = host.maps(2, (4, 6))
+    inputs, _ = host.model.pre_transformer(maps, samples([(4, 6)] * 2, (4, 6)))
+    assert inputs['feat_mask'] is None
+    out = host.model.forward_encoder(**inputs)['memory']
+
+    mask = torch.zeros(inputs['feat'].shape[:2], dtype=torch.bool)
+    grid = TokenGrid(inputs['feat_pos'].grid(-1).shapes, mask)
+    embedding, empty = host.encoding.embed(grid), host.encoding.embed(
+        inputs['feat_pos'].grid(-1))
+    if embedding is not None:
+        assert_close(
+            embedding, empty.expand_as(embedding), rtol=1e-6, atol=1e-6)
+    inputs.update(
+        feat_mask=mask,
+        feat_pos=PositionStream(host.encoding, grid,
+                                inputs['feat_pos'].pos(-1)))
+    masked = host.model.forward_encoder(**inputs)['memory']
+    assert_close(out, masked, rtol=1e-6, atol=1e-6)
+
+
+@every_encoding
+@pytest.mark.parametrize('host', DENSE)
+@settings(max_examples=5)
+@given(h=st.integers(2, 5), w=st.integers(2, 5), seed=st.integers(0, 99))
+def test_tokens_know_where_they_are(host, encoding, h, w, seed):
+    torch.manual_seed(seed)
+    host = build_host(host, encoding)
+    maps = host.maps(1, (h, w))
+    order = torch.randperm(h * w)
+    shuffled = tuple(m.flatten(2)[..., order].view_as(m) for m in maps)
+    with torch.no_grad():
+        out = host.encode(maps, [(h, w)])[:, order]
+        permuted = host.encode(shuffled, [(h, w)])
+    if not host.encoding.encodings:
+        assert_close(out, permuted, rtol=1e-5, atol=1e-5)
+    elif not torch.equal(order, torch.arange(h * w)):
+        assert (out - permuted).abs().max() > 1e-3
+
+
+@every_encoding
+@pytest.mark.parametrize('host', DENSE)
+def test_only_absolute_encodings_notice_a_shift(host, encoding):
+    host = build_host(host, encoding)
+    canvas, patch = (24, 26), torch.randn(host.dims, 3, 4)
+    outputs = []
+    for y, x in (10, 10), (11, 12):
+        m = torch.zeros(1, host.dims, *canvas)
+        m[0, :, y:y + 3, x:x + 4] = patch
+        with torch.no_grad():
+            memory = host.encode((m, ), [canvas])
+        cells = memory[0].unflatten(0, canvas)
+        outputs.append(cells[y - 1:y + 4, x - 1:x + 5])
+    difference = (outputs[0] - outputs[1]).abs().max()
+    if host.encoding.is_absolute:
+        assert difference > 1e-3
+    else:
+        assert difference < 1e-4
+
+
+@every_encoding
+@every_host
+@pytest.mark.parametrize('canvas,sizes', [
+    ((1, 1), [(1, 1), (1, 1)]),
+    ((1, 8), [(1, 8), (1, 2)]),
+    ((8, 1), [(2, 1), (8, 1)]),
+    ((4, 4), [(4, 4), (0, 0)]),
+])
+def test_odd_grids_stay_finite(host, encoding, canvas, sizes):
+    host = build_host(host, encoding)
+    model = copy.deepcopy(host.model).train()
+    maps = tuple(m.requires_grad_() for m in host.maps(2, canvas))
+    # Boxes are not drawn from the sizes: one image has none.
+    targets = samples([canvas] * 2, canvas)
+    for target, size in zip(targets, sizes):
+        target.set_metainfo(dict(img_shape=size))
+    heads = model.forward_transformer(maps, targets)
+    for target, size in zip(targets, sizes):
+        target.set_metainfo(dict(img_shape=(32, 32)))
+    losses = model.bbox_head.loss(**heads, batch_data_samples=targets)
+    total = sum(v.sum() for v in losses.values())
+    total.backward()
+    assert total.isfinite()
+    for name, p in model.named_parameters():
+        if p.grad is not None:
+            assert p.grad.isfinite().all(), name
+
+
+@every_encoding
+@every_host
+@pytest.mark.parametrize('num_boxes', [2, 0])
+def test_every_parameter_learns(host, encoding, num_boxes):
+    cfg = small_cfg(
+        host, dims=DIMS[host], positional_encoding=ENCODINGS[encoding])
+    model = build(cfg).train()
+    targets = samples([(64, 64), (48, 64)], (64, 64), num_boxes)
+    losses = model.loss(torch.randn(2, 3, 64, 64), targets)
+    total = sum(v.sum() for v in losses.values())
+    total.backward()
+    assert total.isfinite()
+    orphans = [n for n, p in model.named_parameters() if p.grad is None]
+    assert orphans == []
+
+
+@every_encoding
+@every_encoder
+@pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])
+def test_autocast_agrees(host, encoding, dtype):
+    host = build_host(host, encoding)
+    sizes = [(8, 6), (4, 8)]
+    maps = host.maps(2, (8, 8))
+    grid = TokenGrid(tuple(tuple(m.shape[-2:]) for m in maps))
+    with torch.no_grad():
+        exact = host.encode(maps, sizes)
+        embedding = host.encoding.embed(grid)
+        with torch.autocast('cpu', dtype=dtype):
+            out = host.encode(maps, sizes)
+            low = host.encoding.embed(grid)
+    if embedding is not None:
+        assert low.dtype == torch.float32
+        assert_close(low, embedding, rtol=0, atol=0)
+    error = (out.float() - exact).abs()
+    precision = torch.finfo(dtype).eps
+    # Two layers of some ten roundings each, on values of about one.
+    for i, size in enumerate(sizes):
+        assert host.valid(error, maps, i, size).mean() < 4 * precision
+
+
+@every_encoding
+@every_encoder
+def test_checkpointing_changes_nothing(host, encoding):
+    gradients, statistics = [], []
+    for num_cp in 0, 2:
+        cfg = small_cfg(
+            host, dims=DIMS[host], positional_encoding=ENCODINGS[encoding])
+        cfg.encoder.num_cp = num_cp
+        model = build(cfg).train()
+        move_parameters(model)
+        torch.manual_seed(3)
+        losses = model.loss(
+            torch.randn(2, 3, 64, 64), samples([(64, 64), (48, 64)], (64, 64)))
+        sum(v.sum() for v in losses.values()).backward()
+        gradients.append({n: p.grad for n, p in model.named_parameters()})
+        statistics.append(dict(model.positional_encoding.named_buffers()))
+    assert_close(gradients[0], gradients[1], rtol=1e-5, atol=1e-6)
+    assert_close(statistics[0], statistics[1], rtol=0, atol=0)
+
+
+@every_encoding
+@every_encoder
+def test_copies_and_pickles_are_the_same(host, encoding):
+    host = build_host(host, encoding)
+    maps, sizes = host.maps(2, (4, 6)), [(4, 6), (2, 4)]
+    with torch.no_grad():
+        out = host.encode(maps, sizes)
+        original = host.model
+        try:
+            for twin in (copy.deepcopy(original),
+                         pickle.loads(pickle.dumps(original))):
+                host.model = twin
+                assert_close(host.encode(maps, sizes), out, rtol=0, atol=0)
+        finally:
+            host.model = original
+
+
+@every_encoding
+@every_encoder
+def test_state_dict_is_a_superset(host, encoding):
+    cfg = small_cfg(host, dims=DIMS[host])
+    theirs = build(cfg, scope='mmdet').state_dict()
+    ours = build_host(host, encoding).model.state_dict()
+    cfg.positional_encoding = ENCODINGS[encoding]
+    ours = build(cfg).state_dict()
+    extra = set(ours) - set(theirs)
+    assert {k: v.shape for k, v in theirs.items()} == {
+        k: v.shape
+        for k, v in ours.items() if k not in extra
+    }
+    assert all(k.startswith('positional_encoding.') for k in extra)
+    assert not any('backbone' in k for k in extra)
