@@ -91,8 +91,13 @@ print(sysconfig.get_path("include"))')/Python.h" ]] || fail \
 
 # A virtual environment. One that we did not make is used, but never removed.
 make_venv() {
-    if [[ -e "$venv/mmpe-venv" && ! -e "$venv/mmpe-base" ]]; then
-        say "The last set-up did not end: starting .venv anew"
+    local made_at broken=''
+    if made_at="$(cat "$venv/mmpe-venv" 2>/dev/null)"; then
+        [[ -e "$venv/mmpe-base" ]] || broken="The last set-up did not end"
+        [[ "$made_at" == "$venv" ]] || broken="This checkout has moved"
+    fi
+    if [[ -n "$broken" ]]; then
+        say "$broken: starting .venv anew"
         rm -rf "$venv"
     fi
     "$python" -c 'import pip' 2>/dev/null && return
@@ -100,7 +105,7 @@ make_venv() {
         fail "$venv is there but doesn't work: remove it"
     rm -rf "$venv"
     mkdir "$venv"
-    touch "$venv/mmpe-venv"
+    echo "$venv" >"$venv/mmpe-venv"
     quietly "$base_python" -m venv "$venv"
     if has_cuda "$base_python"; then
         say "Keeping the torch of $base_python, which has CUDA"
@@ -176,7 +181,8 @@ build_wheel() (
     folder="$(mktemp -d "$cache/build.XXXXXX")"
     # The sleep outlives us: it must not hold our locks nor our output open.
     while sleep 60 >/dev/null 2>&1 8>&- 9<&-; do
-        say "  $(grep -o '^ *\[[0-9]*/[0-9]*\]' "$log" | tail -n 1)"
+        say "  files compiled so far:" \
+            "$(grep -o '\[[0-9]*/[0-9]*\]' "$log" | tail -n 1 | grep . || echo 0)"
     done &
     trap 'kill $!; rm -rf "$folder"' EXIT
     # pip's own cache may hold a build for another torch, or one without ops.
