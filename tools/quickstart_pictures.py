@@ -6,8 +6,10 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-TILE = 288  # pixels
+WIDTH = 320  # of a column, in pixels
+GAP = 4
 HEADER = 22
+FONT = cv2.FONT_HERSHEY_SIMPLEX
 # A model that is far from converged is still unsure of what it finds.
 MIN_SCORE = 0.3
 
@@ -41,11 +43,11 @@ def save_pictures(dataset, predictions, path):
         ]))
     header = np.hstack([title_bar(title) for title in columns])
     # Two images a row, for a picture about as wide as it is high.
-    halves = [
-        np.vstack([header, *strips[:len(strips) // 2]]),
-        np.vstack([header, *strips[len(strips) // 2:]])
-    ]
-    cv2.imwrite(str(path), np.hstack(halves))
+    half = len(strips) // 2
+    halves = [np.vstack([header, *strips[:half]]),
+              np.vstack([header, *strips[half:]])]
+    height = max(map(len, halves))
+    cv2.imwrite(str(path), np.hstack([pad(half, height) for half in halves]))
 
 
 def by_image(boxes):
@@ -56,37 +58,46 @@ def by_image(boxes):
 
 
 def title_bar(title):
-    bar = np.full((HEADER, TILE, 3), 255, np.uint8)
-    write(bar, title, (4, HEADER - 7), (0, 0, 0), 0.5)
+    bar = np.full((HEADER, WIDTH, 3), 255, np.uint8)
+    cv2.putText(bar, title, (4, HEADER - 7), FONT, 0.5, (0, 0, 0), 1,
+                cv2.LINE_AA)
     return bar
 
 
 def tile(pixels, boxes, names):
-    """A square with the image, scaled to fit, and its boxes."""
-    scale = (TILE - 4) / max(pixels.shape[:2])
-    pixels = cv2.resize(pixels, None, fx=scale, fy=scale)
+    """The image with its boxes, as wide as a column or as high."""
+    scale = (WIDTH - GAP) / max(pixels.shape[:2])
+    pixels = cv2.resize(pixels, None, fx=scale, fy=scale,
+                        interpolation=cv2.INTER_CUBIC)
     # The most certain last, so that nothing covers it.
     for box in sorted(boxes, key=lambda box: box.get('score', 1)):
         draw(pixels, box, scale, names[box['category_id']])
-    square = np.full((TILE, TILE, 3), 255, np.uint8)
-    square[:pixels.shape[0], :pixels.shape[1]] = pixels
-    return square
+    return pad(pixels, len(pixels) + GAP, WIDTH)
+
+
+def pad(pixels, height, width=None):
+    """Add white below and to the right."""
+    below = height - pixels.shape[0]
+    right = (width or pixels.shape[1]) - pixels.shape[1]
+    return np.pad(pixels, ((0, below), (0, right), (0, 0)),
+                  constant_values=255)
 
 
 def draw(pixels, box, scale, name):
     x, y, w, h = (round(scale * value) for value in box['bbox'])
     hue = box['category_id'] * 37 % 180  # spreads neighbouring categories
-    color = cv2.cvtColor(np.uint8([[[hue, 255, 255]]]), cv2.COLOR_HSV2BGR)
+    color = cv2.cvtColor(np.uint8([[[hue, 160, 255]]]), cv2.COLOR_HSV2BGR)
     color = color[0, 0].tolist()
     cv2.rectangle(pixels, (x, y), (x + w, y + h), color, 1)
     if 'score' in box:
         name = f'{name} {box["score"]:.2f}'
-    write(pixels, name, (max(x, 0) + 2, max(y, 0) + 11), color, 0.38)
+    label(pixels, name, max(x, 0), max(y, 0), color)
 
 
-def write(pixels, text, corner, color, size):
-    if max(color):  # a dark outline keeps bright letters readable
-        cv2.putText(pixels, text, corner, cv2.FONT_HERSHEY_SIMPLEX, size,
-                    (0, 0, 0), 3, cv2.LINE_AA)
-    cv2.putText(pixels, text, corner, cv2.FONT_HERSHEY_SIMPLEX, size, color, 1,
+def label(pixels, text, x, y, color):
+    """Black letters on the colour of their box, above it if there is room."""
+    (w, h), below = cv2.getTextSize(text, FONT, 0.35, 1)
+    top = y - h - below if y >= h + below else y
+    cv2.rectangle(pixels, (x, top), (x + w + 2, top + h + below), color, -1)
+    cv2.putText(pixels, text, (x + 1, top + h + 1), FONT, 0.35, (0, 0, 0), 1,
                 cv2.LINE_AA)

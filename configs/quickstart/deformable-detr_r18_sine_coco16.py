@@ -63,11 +63,11 @@ optim_wrapper = dict(
             'backbone': dict(lr_mult=1.0),  # nothing there to preserve
             'positional_encoding': dict(decay_mult=0.0)
         }))
-max_epochs = 4
+max_epochs = 5
 train_cfg = dict(max_epochs=max_epochs)
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.01, by_epoch=False, begin=0, end=20),
-    dict(type='MultiStepLR', begin=0, end=max_epochs, milestones=[3])
+    dict(type='MultiStepLR', begin=0, end=max_epochs, milestones=[4])
 ]
 default_hooks = dict(
     checkpoint=dict(interval=max_epochs), logger=dict(interval=20))
