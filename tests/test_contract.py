@@ -306,7 +306,10 @@ def test_every_parameter_learns(host, encoding, num_boxes):
     total = sum(v.sum() for v in losses.values())
     total.backward()
     assert total.isfinite()
-    orphans = [n for n, p in model.named_parameters() if p.grad is None]
+    orphans = [
+        n for n, p in model.named_parameters()
+        if p.requires_grad and p.grad is None
+    ]
     assert orphans == []
 
 
@@ -386,3 +389,24 @@ def test_state_dict_is_a_superset(host, encoding):
     }
     assert all(k.startswith('positional_encoding.') for k in extra)
     assert not any('backbone' in k for k in extra)
+
+
+@every_encoding
+@every_encoder
+def test_compiling_changes_nothing(host, encoding):
+    host = build_host(host, encoding)
+    maps, sizes = host.maps(2, (4, 6)), [(4, 6), (2, 4)]
+    inputs, _ = host.model.pre_transformer(maps, samples(sizes, (4, 6)))
+    with torch.no_grad():
+        expected = host.model.forward_encoder(**inputs)['memory']
+        compiled = torch.compile(host.model.encoder, backend='eager')
+        encoder_inputs = dict(
+            query=inputs['feat'],
+            query_pos=PositionStream(host.encoding,
+                                     inputs['feat_pos'].grid(-1),
+                                     inputs['feat_pos'].pos(-1)),
+            key_padding_mask=inputs['feat_mask'])
+        for key in 'spatial_shapes', 'level_start_index', 'valid_ratios':
+            if key in inputs:
+                encoder_inputs[key] = inputs[key]
+        assert_close(compiled(**encoder_inputs), expected)
