@@ -189,7 +189,7 @@ build_wheel() (
     PATH="$venv/bin:$PATH" MMCV_WITH_OPS=1 MAX_JOBS="$jobs" pip wheel -v \
         --no-deps --no-build-isolation --no-cache-dir --no-binary mmcv \
         --wheel-dir "$folder" "mmcv==$mmcv"
-    "$python" -m zipfile -l "$folder"/mmcv-*.whl | grep -q '^mmcv/_ext\.' ||
+    "$python" -m zipfile -l "$folder"/mmcv-*.whl | grep '^mmcv/_ext\.' >/dev/null ||
         fail "mmcv was built without its ops (log: $log)"
     mkdir -p "$cache/$key"
     mv "$folder"/mmcv-*.whl "$cache/$key/"
