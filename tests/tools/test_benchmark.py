@@ -1,0 +1,81 @@
+"""The benchmark's table and file are well-formed."""
+import json
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TINY = str(Path(__file__).with_name('tiny_detr.py'))
+sys.path.insert(0, str(ROOT / 'tools'))
+
+import benchmark  # noqa: E402
+from benchmark_steps import (build_model, random_batch,  # noqa: E402
+                             read_config)
+from mmpe.engine.command_line import UsageError  # noqa: E402
+
+
+def bench(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, 'argv', [
+        'benchmark.py', *arguments, '--size', '64', '96', '--repeats', '1',
+        '--warmup', '0', '--device', 'cpu'
+    ])
+    benchmark.main()
+
+
+@pytest.mark.parametrize('part', ['model', 'encoder'])
+@pytest.mark.parametrize('mode', ['forward', 'train'])
+def test_table_and_json(part, mode, tmp_path, monkeypatch, capsys):
+    path = tmp_path / 'times.json'
+    bench(monkeypatch, TINY, TINY, '--padded', '--part', part, '--mode', mode,
+          '--json', str(path))
+    header, first, second = [
+        line for line in capsys.readouterr().out.splitlines()
+        if line.startswith(('variant', 'tiny_detr'))
+    ]
+    assert header.split()[:2] == ['variant', 'parameters']
+    assert first.startswith('tiny_detr ') and ' 1.000 ' in first
+    assert second.startswith('tiny_detr (2) ')
+    assert len(header) == len(first) == len(second)
+
+    result = json.loads(path.read_text())
+    assert result['settings']['part'] == part
+    assert result['environment']['device'] == 'cpu'
+    for variant in result['variants']:
+        assert variant['peak_bytes'] > 0
+        assert len(variant['seconds']) == 1 and variant['seconds'][0] > 0
+
+
+def test_padded_images_have_masks():
+    args = Namespace(
+        size=[64, 96], batch=2, padded=True, dropout=None, device='cpu')
+    model = build_model(read_config(TINY), args)
+    data = model.data_preprocessor(random_batch(args), True)
+    encoder_inputs, _ = model.pre_transformer(
+        model.extract_feat(data['inputs']), data['data_samples'])
+    assert encoder_inputs['feat_mask'].any(1).all()
+
+
+def test_dropout_replaces_only_what_the_config_has(monkeypatch):
+    cfg = read_config('mmdet::detr/detr_r50_8xb2-150e_coco.py')
+    assert cfg.model.backbone.init_cfg is None
+    cfg.model.encoder.num_layers = cfg.model.decoder.num_layers = 1
+    args = Namespace(dropout=0.25, device='cpu')
+    layer = build_model(cfg, args).encoder.layers[0]
+    assert layer.self_attn.attn.dropout == 0.25
+    assert layer.self_attn.dropout_layer.p == 0.25
+    assert layer.self_attn.proj_drop.p == 0
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (['no.py'], 'no.py'),
+    (['mmdet::detr/no.py'], 'mmdet::detr/no.py'),
+    ([TINY, '--padded', '--batch', '1'], '--padded'),
+    ([TINY, '--batch', '0'], 'positive'),
+    ([TINY, '--json', 'nowhere/times.json'], 'nowhere'),
+])
+def test_bad_input_is_named_before_work_starts(arguments, message,
+                                               monkeypatch):
+    with pytest.raises(UsageError, match=message):
+        bench(monkeypatch, *arguments)
