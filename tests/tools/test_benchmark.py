@@ -49,7 +49,7 @@ def test_table_and_json(part, mode, tmp_path, monkeypatch, capsys):
 
 def test_padded_images_have_masks():
     args = Namespace(
-        size=[64, 96], batch=2, padded=True, dropout=None, device='cpu')
+        size=[128, 160], batch=2, padded=True, dropout=None, device='cpu')
     model = build_model(read_config(TINY), args)
     data = model.data_preprocessor(random_batch(args), True)
     encoder_inputs, _ = model.pre_transformer(
