@@ -9,10 +9,8 @@ from mmengine.config import Config, DictAction
 from mmengine.registry import init_default_scope
 from torch.distributed.elastic.multiprocessing.errors import record
 
-
-class UsageError(Exception):
-    """A run cannot start as it was asked for; the message is one line that
-    says what is wrong and what was expected."""
+from .check_config import merge_options, read_config
+from .usage_error import UsageError
 
 
 def run(main: Callable[[], None]) -> None:
@@ -83,19 +81,13 @@ def load_config(args: Namespace) -> Config:
         args (Namespace): As :func:`make_parser` has them.
 
     Raises:
-        UsageError: If there is no such file, or an option does not fit it.
+        UsageError: If that cannot be read, or an option does not fit it.
     """
-    if not Path(args.config).is_file():
-        raise UsageError(f'no such config file: {args.config}')
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
-    cfg = Config.fromfile(args.config)
+    cfg = read_config(args.config)
     cfg.launcher = args.launcher
     if args.cfg_options:
-        try:
-            cfg.merge_from_dict(args.cfg_options)
-        except (KeyError, TypeError) as error:
-            raise UsageError(
-                f'--cfg-options do not fit {args.config}: {error}') from error
+        merge_options(cfg, args.cfg_options)
     if args.work_dir:
         cfg.work_dir = args.work_dir
     elif not cfg.get('work_dir'):

@@ -1,11 +1,11 @@
 """The list that users write, as one module."""
 import inspect
-from difflib import get_close_matches
 from typing import List, Optional, Sequence, Tuple, Union
 
 from mmengine.registry import Registry
 from torch import Tensor
 
+from mmpe.nearest import did_you_mean
 from mmpe.registry import MODELS
 from .base import PositionEncoding, TokenGrid
 
@@ -124,12 +124,8 @@ def _known() -> List[str]:
 
 
 def _unknown(kind: str) -> str:
-    near = get_close_matches(str(kind).lower(),
-                             [k.lower() for k in _known()], 1, 0.5)
-    near = [k for k in _known() if k.lower() in near]
-    hint = f' Did you mean {near[0]}?' if near else ''
-    return (f'no position encoding {kind!r}.{hint} Known: '
-            f'{", ".join(_known())}')
+    return (f'no position encoding {kind!r}.{did_you_mean(kind, _known())} '
+            f'Known: {", ".join(_known())}')
 
 
 def _check_arguments(cls: type, item: dict) -> None:

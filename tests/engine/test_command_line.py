@@ -57,7 +57,7 @@ def test_rank_of_old_launchers(config, flag):
 @pytest.mark.parametrize('argv, said', [
     (['nowhere.py'], 'nowhere.py'),
     (['my detr.py', '--cfg-options', 'lr'], 'got: lr'),
-    (['my detr.py', '--cfg-options', 'items.3.a=1'], 'Index 3'),
+    (['my detr.py', '--cfg-options', 'items.3.a=1'], 'length 1'),
     (['my detr.py', '--wrokdir', 'x'], '--wrokdir'),
     (['my detr.py', '--launcher', 'pytroch'], 'pytroch'),
 ])
