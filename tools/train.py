@@ -3,12 +3,15 @@ from argparse import Namespace
 
 import mmpe  # noqa: F401  first: it makes mmcv without ops importable
 from mmengine.config import Config
-from mmengine.runner import find_latest_checkpoint
 
-from mmpe.engine.command_line import (UsageError, check_checkpoint,
-                                      load_config, make_parser, run)
+from mmpe.engine.checkpoint_hook import save_whole_checkpoints
+from mmpe.engine.command_line import (UsageError, load_config, make_parser,
+                                      run)
+from mmpe.engine.exact_resume import make_resumable
 from mmpe.engine.precision import enable_amp
+from mmpe.engine.resume import resume
 from mmpe.engine.runner import build_runner
+from mmpe.engine.whole_files import disk_errors
 
 
 def parse_args() -> Namespace:
@@ -40,18 +43,6 @@ def scale_lr(cfg: Config) -> None:
     cfg.auto_scale_lr.enable = True
 
 
-def resume(cfg: Config, checkpoint: str) -> None:
-    if checkpoint != 'auto':
-        cfg.resume, cfg.load_from = True, checkpoint
-        return
-    # A job that is always started with --resume has nothing to resume the
-    # first time; then load_from stays, and it begins from there.
-    last = find_latest_checkpoint(cfg.work_dir)
-    if last:
-        check_checkpoint(last)
-        cfg.resume, cfg.load_from = True, None
-
-
 def main() -> None:
     args = parse_args()
     cfg = load_config(args)
@@ -60,9 +51,12 @@ def main() -> None:
         enable_amp(cfg)
     if args.auto_scale_lr:
         scale_lr(cfg)
-    if args.resume:
-        resume(cfg, args.resume)
-    build_runner(cfg).train()
+    if args.resume or cfg.get('resume'):
+        resume(cfg, args.resume or cfg.get('load_from') or 'auto')
+    make_resumable(cfg)
+    save_whole_checkpoints(cfg)
+    with disk_errors(cfg.work_dir):
+        build_runner(cfg).train()
 
 
 if __name__ == '__main__':

@@ -13,7 +13,7 @@ import math
 import os
 import shutil
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Dict
 
 import numpy as np
 from mmdet.evaluation import CocoMetric
@@ -23,6 +23,7 @@ from mmengine.runner import Runner
 from torch import Tensor
 
 from .exact_metrics import report_exactly
+from .whole_files import write_whole
 
 
 class ResultFiles:
@@ -90,7 +91,7 @@ class ResultFiles:
                  'never does), so there is no metrics.json.')
             return
         text = json.dumps(_plain({**metrics, **self.about}), indent=2)
-        _write_whole(metrics_file, lambda part: part.write_text(text + '\n'))
+        write_whole(metrics_file, lambda part: part.write_text(text + '\n'))
         _log(f'Metrics are in {metrics_file}')
 
     def _keep_predictions(self, kind: str) -> None:
@@ -104,15 +105,8 @@ class ResultFiles:
         if not self.keep_source:
             os.replace(source, target)
         elif source.resolve() != target.resolve():
-            _write_whole(target, lambda part: shutil.copyfile(source, part))
+            write_whole(target, lambda part: shutil.copyfile(source, part))
         _log(f'Predictions are in {target}')
-
-
-def _write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file so that it is there as a whole or not at all."""
-    part = path.with_name(path.name + '.part')
-    write(part)
-    os.replace(part, path)
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,88 @@
+"""Runs of the tools in several processes, which need not import it all anew.
+
+A server that has imported what the tools need forks each process; so a run of
+a tiny model takes a second or two, and dozens can be killed and resumed. The
+launch scripts themselves are tested elsewhere.
+"""
+import multiprocessing
+import os
+import runpy
+import socket
+import sys
+from pathlib import Path
+
+from mmengine.hooks import Hook
+
+TOOLS = Path(__file__).parents[2] / 'tools'
+TINY = Path(__file__).with_name('tiny_detr.py')
+
+_server = multiprocessing.get_context('forkserver')
+_server.set_forkserver_preload(['mmpe.detectors', 'mmpe.engine.runner'])
+
+
+class Progress(Hook):
+    """Appends a byte to a file at the begin and the end of each step, in the
+    first process, so that whoever waits for a moment can see it come."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def note(self):
+        if os.environ['RANK'] == '0':
+            with open(self.file, 'ab') as file:
+                file.write(b'.')
+
+    def before_train_iter(self, *args, **kwargs):
+        self.note()
+
+    def after_train_iter(self, *args, **kwargs):
+        self.note()
+
+
+def start(processes, log, tool, *args):
+    """Start a tool in that many processes; ``log`` takes what they print."""
+    os.environ['CUDA_VISIBLE_DEVICES'] = ''  # before the server starts
+    with socket.socket() as sock:
+        sock.bind(('127.0.0.1', 0))
+        port = sock.getsockname()[1]
+    jobs = []
+    for rank in range(processes):
+        env = dict(
+            RANK=rank,
+            LOCAL_RANK=rank,
+            WORLD_SIZE=processes,
+            LOCAL_WORLD_SIZE=processes,
+            MASTER_ADDR='127.0.0.1',
+            MASTER_PORT=port,
+            OMP_NUM_THREADS=1)
+        jobs.append(
+            _server.Process(
+                target=_be_a_process,
+                args=(env, str(log), str(TOOLS / tool),
+                      [*map(str, args), '--launcher', 'pytorch'])))
+        jobs[-1].start()
+    return jobs
+
+
+def _be_a_process(env, log, tool, args):
+    os.environ.update({name: str(value) for name, value in env.items()})
+    import torch
+    torch.set_num_threads(1)
+    with open(log, 'a') as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    sys.argv = [tool, *args]
+    runpy.run_path(tool, run_name='__main__')
+
+
+def finish(jobs, log):
+    """Wait for a run to end well; return what it printed."""
+    for job in jobs:
+        job.join(120)
+    said = Path(log).read_text()
+    assert [job.exitcode for job in jobs] == [0] * len(jobs), said
+    return said
+
+
+def run(processes, log, tool, *args):
+    return finish(start(processes, log, tool, *args), log)

@@ -1,0 +1,106 @@
+"""A training that is killed and resumed ends as if it had not been.
+
+MMPE_KILLS is the number of random moments at which it is killed; 3 if unset.
+"""
+import os
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import forked_runs
+import numpy as np
+import pytest
+import torch
+
+from mmpe.engine import allow_checkpoint_classes
+
+EVENTFUL = Path(__file__).with_name('eventful.py')
+KILLS = int(os.environ.get('MMPE_KILLS', 3))
+NOTES = 24  # of Progress: begin and end of three steps in each of four epochs
+# What depends on the clock, the machine's load or the name of the run.
+UNCOMPARED = ('time', 'eta', 'memory', 'experiment_name', 'cfg')
+
+
+def differences(one, other, at=''):
+    """Paths inside two nested structures at which they differ in any bit."""
+    if at.rsplit('/', 1)[-1] in UNCOMPARED or at.endswith('time'):
+        return []
+    if isinstance(one, dict) and isinstance(other, dict):
+        found = [f'{at}/{key}' for key in one.keys() ^ other.keys()]
+        for key in one.keys() & other.keys():
+            found += differences(one[key], other[key], f'{at}/{key}')
+        return found
+    if isinstance(one, (list, tuple)) and len(one) == len(other):
+        return [
+            path for i, pair in enumerate(zip(one, other))
+            for path in differences(*pair, f'{at}/{i}')
+        ]
+    if hasattr(one, 'data') and isinstance(one.data, tuple):  # a history
+        return differences(list(one.data), list(other.data), at)
+    if isinstance(one, torch.Tensor):
+        return [] if torch.equal(one, other) else [at]
+    if isinstance(one, np.ndarray):
+        return [] if np.array_equal(one, other, equal_nan=True) else [at]
+    return [] if one == other or one != one and other != other else [at]
+
+
+def load(path):
+    allow_checkpoint_classes()
+    return torch.load(path)
+
+
+def train(work_dir, processes=2, *args, notes=os.devnull):
+    """Start it; ``work_dir`` is relative, so that all runs write alike."""
+    return forked_runs.start(
+        processes, f'{work_dir}.log', 'train.py', EVENTFUL, '--work-dir',
+        work_dir, '--cfg-options', 'randomness.seed=7',
+        f'custom_hooks.2.file={notes}', *args)
+
+
+def resume(work_dir, processes=2, *args):
+    return forked_runs.finish(
+        train(work_dir, processes, *args, '--resume'), f'{work_dir}.log')
+
+
+@pytest.fixture(scope='module')
+def uninterrupted(tmp_path_factory):
+    work_dir = tmp_path_factory.mktemp('uninterrupted') / 'run'
+    forked_runs.finish(train(work_dir), f'{work_dir}.log')
+    return work_dir
+
+
+def assert_same_end(work_dir, uninterrupted):
+    names = ['epoch_3.pth', 'epoch_4.pth', 'best_coco_bbox_mAP_epoch_2.pth']
+    assert sorted(p.name for p in work_dir.glob('*.p*t*')) == sorted(names)
+    assert Path((work_dir / 'last_checkpoint').read_text()).name == names[1]
+    for name in names:
+        saved = [load(folder / name) for folder in (work_dir, uninterrupted)]
+        for one, folder in zip(saved, (work_dir, uninterrupted)):
+            info = one['message_hub']['runtime_info']
+            for key in ('last_ckpt', 'best_ckpt'):
+                if key in info:
+                    info[key] = str(Path(info[key]).relative_to(folder))
+        assert differences(*saved) == []
+
+
+@pytest.mark.parametrize('moment', range(KILLS))
+def test_killed_at_any_moment(uninterrupted, tmp_path, moment):
+    chance = random.Random(moment)
+    notes = tmp_path / 'notes'
+    notes.touch()
+    work_dir = tmp_path / 'run'
+    jobs = train(work_dir, notes=notes)
+    # The file says how far the run has come, however slow the machine is. To
+    # save and validate takes up to half a second after an epoch.
+    until = chance.randrange(NOTES + 1)
+    while notes.stat().st_size < until and any(job.is_alive() for job in jobs):
+        time.sleep(0.005)
+    time.sleep(chance.uniform(0, 0.5 if until % 6 == 0 else 0.15))
+    for job in jobs:
+        os.kill(job.pid, signal.SIGKILL)
+    for job in jobs:
+        job.join()
+    resume(work_dir)
+    assert_same_end(work_dir, uninterrupted)
