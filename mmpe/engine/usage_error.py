@@ -6,4 +6,8 @@ class UsageError(Exception):
     line that says what is wrong and what was expected."""
 
     def __init__(self, message: str) -> None:
+        lines = message.split('\n')
+        if lines[0].startswith('Caught UsageError in DataLoader worker'):
+            # torch raises what it caught again, as a whole traceback.
+            message = message.rpartition('UsageError: ')[2]
         super().__init__(' '.join(message.split()))

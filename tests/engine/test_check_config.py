@@ -105,7 +105,9 @@ def config(tmp_path, **model):
     (dict(num_querys=3), 'num_querys'),
     (dict(encoder=dict(num_layer=3)), 'num_layer'),
 ])
-def test_model_that_cannot_be_built(tmp_path, model, said):
+def test_model_that_cannot_be_built(tmp_path, monkeypatch, model, said):
+    # The runner formats it before it builds the model: half a second each.
+    monkeypatch.setattr(Config, 'pretty_text', '')
     cfg = config(tmp_path, **model)
     line = message(build_runner, cfg)
     assert said in line
