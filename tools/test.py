@@ -48,7 +48,7 @@ def main() -> None:
     if args.tta:
         enable_tta(cfg)
 
-    runner = build_runner(cfg)
+    runner = build_runner(cfg, 'test')
     files = ResultFiles(runner, args.config, args.checkpoint)
     if args.out:
         runner.test_evaluator.metrics.append(DumpDetResults(args.out))

@@ -56,7 +56,7 @@ def main() -> None:
     make_resumable(cfg)
     save_whole_checkpoints(cfg)
     with disk_errors(cfg.work_dir):
-        build_runner(cfg).train()
+        build_runner(cfg, 'train', 'val').train()
 
 
 if __name__ == '__main__':

@@ -6,6 +6,7 @@ of the model zoo and every ``--resume`` is refused. Here the few classes that
 the hub holds are added to torch's list. Nothing is unpickled without
 restriction, and no other class gets in.
 """
+import os
 import pickle
 from typing import Any, Callable, List, Tuple
 
@@ -21,9 +22,12 @@ def allow_checkpoint_classes() -> None:
     """Let ``torch.load`` read the checkpoints that mmengine's runner writes.
 
     Cheap, and calling it again changes nothing. The tools call it; call it
-    before ``mmdet.apis.init_detector`` as well. Does nothing before torch 2.6,
-    which has no such restriction.
+    before ``mmdet.apis.init_detector`` as well. The restriction stays, also
+    where ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`` is set. torch before 2.6 has
+    none, so there load only files that you trust.
     """
+    # Setting it is common advice against what happens without this module.
+    os.environ.pop('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', None)
     if hasattr(torch.serialization, 'get_unsafe_globals_in_checkpoint'):
         torch.serialization.add_safe_globals(_harmless_globals())
 

@@ -3,7 +3,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Callable, NoReturn, Optional
+from typing import Callable, NoReturn
 
 from mmengine.config import Config, DictAction
 from mmengine.registry import init_default_scope
@@ -97,10 +97,3 @@ def load_config(args: Namespace) -> Config:
         cfg.default_scope = 'mmdet'
     init_default_scope(cfg.default_scope)
     return cfg
-
-
-def check_checkpoint(path: Optional[str]) -> None:
-    """Raise a UsageError if ``path`` is a local file that does not exist."""
-    # mmengine also loads https://, open-mmlab://, s3:// and so on.
-    if path and '://' not in path and not Path(path).expanduser().is_file():
-        raise UsageError(f'no such checkpoint file: {path}')

@@ -4,28 +4,38 @@ from mmengine.config import Config
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
+from .check_checkpoint import check_weights, read_checkpoint
 from .check_config import config_errors
+from .check_data import check_data
 from .checkpoint_classes import allow_checkpoint_classes
-from .command_line import check_checkpoint
 from .processes import set_up_processes
 
 
-def build_runner(cfg: Config) -> Runner:
-    """Join the processes of the run and build its runner.
+def build_runner(cfg: Config, *phases: str) -> Runner:
+    """Join the processes of the run, build its runner and check what it
+    starts from.
 
     Args:
         cfg (Config): The whole config of a run, with ``launcher`` and
             ``work_dir``.
+        *phases (str): ``'train'``, ``'val'``, ``'test'``: what will be run.
+            Its data are built and checked too.
 
     Raises:
-        UsageError: If the config cannot be built, its ``load_from`` does not
-            exist, or the processes don't fit the launcher or the machine.
+        UsageError: If the config cannot be built, its data or its checkpoint
+            cannot be used, or the processes don't fit the launcher or the
+            machine.
     """
-    check_checkpoint(cfg.get('load_from'))
+    path = cfg.get('load_from')
+    # mmengine also loads https://, open-mmlab://, s3:// and so on.
+    if path and '://' not in path:
+        read_checkpoint(path)  # before the work dir gets this config
     allow_checkpoint_classes()
     setup_cache_size_limit_of_dynamo()
     set_up_processes(cfg)
     with config_errors(cfg):
-        if 'runner_type' in cfg:
-            return RUNNERS.build(cfg)
-        return Runner.from_cfg(cfg)
+        runner = (RUNNERS.build(cfg) if 'runner_type' in cfg else
+                  Runner.from_cfg(cfg))
+    check_weights(runner, complete='test' in phases)
+    check_data(runner, *phases)
+    return runner

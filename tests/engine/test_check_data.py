@@ -254,12 +254,17 @@ SPOILED = {
 }
 
 
+@pytest.fixture
+def image(tmp_path, run, content):
+    """The path of one that isn't the first."""
+    return tmp_path / 'images' / content['images'][1]['file_name']
+
+
 @pytest.fixture(params=SPOILED)
-def spoiled(request, tmp_path, run, content):
+def spoiled(request, image):
     """The path of an image that is no more what it was."""
-    path = tmp_path / 'images' / content['images'][1]['file_name']
-    SPOILED[request.param](path)
-    return path
+    SPOILED[request.param](image)
+    return image
 
 
 def _skipping(cfg):
@@ -268,19 +273,25 @@ def _skipping(cfg):
         loader.dataset.pipeline[0].ignore_empty = True
 
 
-@pytest.mark.parametrize('workers', [0, 1])
-def test_image_that_cannot_be_read_is_named(run, spoiled, workers):
-
-    def change(cfg):
-        cfg.train_dataloader.num_workers = workers
-
+def test_image_that_cannot_be_read_is_named(run, spoiled):
     with pytest.raises(UsageError) as error:
-        list(run(change, 'train').train_dataloader)
+        list(run(None, 'train').train_dataloader)
     assert str(error.value).startswith(f'cannot read image {spoiled}: ')
     assert 'ignore_empty=True' in str(error.value)
 
 
-def test_training_skips_it_if_told_to(run, spoiled, caplog):
+def test_a_worker_names_it_as_well(run, image):
+    image.unlink()
+
+    def change(cfg):
+        cfg.train_dataloader.num_workers = 1
+
+    with pytest.raises(UsageError) as error:
+        list(run(change, 'train').train_dataloader)
+    assert str(error.value).startswith(f'cannot read image {image}: ')
+
+
+def test_training_skips_it_if_told_to(run, spoiled):
     dataset = run(_skipping, 'train').train_dataloader.dataset
     paths = {dataset[i]['data_samples'].img_path for i in range(IMAGES)}
     assert str(spoiled) not in paths

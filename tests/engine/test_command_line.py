@@ -5,8 +5,8 @@ import sys
 import pytest
 from mmengine.registry import DefaultScope
 
-from mmpe.engine.command_line import (UsageError, check_checkpoint,
-                                      load_config, make_parser, run)
+from mmpe.engine.command_line import (UsageError, load_config, make_parser,
+                                      run)
 
 
 @pytest.fixture(autouse=True)
@@ -66,15 +66,6 @@ def test_what_is_wrong_is_said_in_one_line(config, argv, said):
         load(*argv)
     assert said in str(error.value)
     assert '\n' not in str(error.value)
-
-
-def test_checkpoint_must_exist_if_it_is_a_file(tmp_path):
-    (tmp_path / 'there.pth').touch()
-    check_checkpoint(None)
-    check_checkpoint(str(tmp_path / 'there.pth'))
-    check_checkpoint('https://somewhere/there.pth')
-    with pytest.raises(UsageError, match='nowhere.pth'):
-        check_checkpoint('nowhere.pth')
 
 
 @pytest.mark.filterwarnings('ignore:Unable to enable fault handler')
