@@ -62,6 +62,12 @@ class PositionEncodingMixin:
                 'encoding as before it: PEG with zero_padding=False is for '
                 'backbones')
 
+        if (self.positional_encoding.is_relative
+                and not self.encoder_layer.takes_terms):
+            raise ValueError(
+                f'{type(self).__name__} takes no relative encodings: its '
+                'attention has no logits of queries and keys to add them to')
+
     def pre_transformer(
             self,
             img_feats: Tuple[Tensor],

@@ -1,10 +1,13 @@
 """Multi-head attention that PyTorch can fuse."""
-from typing import Optional
+from typing import Optional, Sequence
 
 import torch
 import torch.nn.functional as F
 from mmcv.cnn.bricks.transformer import MultiheadAttention as _Attention
 from torch import Tensor, nn
+
+from mmpe.position.terms import BucketTerm
+from .bucket_attention import bucket_attention
 
 
 class MultiheadAttention(_Attention):
@@ -42,6 +45,7 @@ class MultiheadAttention(_Attention):
                 key_pos: Optional[Tensor] = None,
                 attn_mask: Optional[Tensor] = None,
                 key_padding_mask: Optional[Tensor] = None,
+                terms: Sequence[BucketTerm] = (),
                 **kwargs) -> Tensor:
         """Attend.
 
@@ -60,6 +64,8 @@ class MultiheadAttention(_Attention):
                 Defaults to None.
             key_padding_mask (Tensor, optional): bool, ``(B, M)``, True is
                 padding. Defaults to None.
+            terms (Sequence[BucketTerm]): What position encodings add.
+                Defaults to ().
 
         Returns:
             Tensor: ``(B, N, C)``.
@@ -75,12 +81,14 @@ class MultiheadAttention(_Attention):
             key = key + key_pos
 
         q, k, v = self._project(query, key, value)
-        out = F.scaled_dot_product_attention(
-            q,
-            k,
-            v,
-            attn_mask=self._merge(attn_mask, key_padding_mask, q),
-            dropout_p=self.attn.dropout if self.training else 0.)
+        mask = self._merge(attn_mask, key_padding_mask, q)
+        dropout = self.attn.dropout if self.training else 0.
+        # PyTorch can't fuse terms and, on a CPU, dropout.
+        if terms or (dropout and q.device.type == 'cpu'):
+            out = bucket_attention(q, k, v, mask, dropout, terms)
+        else:
+            out = F.scaled_dot_product_attention(
+                q, k, v, attn_mask=mask, dropout_p=dropout)
         out = self.attn.out_proj(out.transpose(1, 2).flatten(2))
         return identity + self.dropout_layer(self.proj_drop(out))
 

@@ -1,5 +1,5 @@
 """Encoder layers with the position encodings between them."""
-from typing import Optional
+from typing import List, Optional
 
 from mmdet.models.layers.transformer.deformable_detr_layers import \
     DeformableDetrTransformerEncoderLayer
@@ -8,7 +8,7 @@ from mmdet.models.layers.transformer.detr_layers import \
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from mmpe.position import PositionEncoding, TokenGrid
+from mmpe.position import BucketTerm, PositionEncoding, TokenGrid
 
 
 class PositionStream:
@@ -49,6 +49,10 @@ class PositionStream:
         """The embedding that layer ``i`` uses."""
         return self._pos[i]
 
+    def terms(self, i: int) -> List[BucketTerm]:
+        """What layer ``i``'s attention takes."""
+        return self.encoding.terms(i, self._grids[i])
+
     def grid(self, i: int) -> TokenGrid:
         """The grid of the tokens that layer ``i`` sees."""
         return self._grids[i]
@@ -64,6 +68,7 @@ class PositionLayer:
     """
     index: int
     with_cp: bool
+    takes_terms = False
 
     @classmethod
     def adopt(cls, layers: nn.ModuleList, num_cp: int = 0) -> None:
@@ -90,6 +95,9 @@ class PositionLayer:
         stream = query_pos
         query = stream.enter(self.index, query)
         args = query, stream.pos(self.index), key_padding_mask
+        terms = stream.terms(self.index)
+        if terms:
+            kwargs['terms'] = terms
         if self.with_cp and self.training:
             # The encodings stay outside: they are cheap, and their norms must
             # see each batch once.
@@ -102,6 +110,7 @@ class PositionLayer:
 
 class DetrEncoderLayer(PositionLayer, DetrTransformerEncoderLayer):
     """DETR's encoder layer."""
+    takes_terms = True
 
 
 class DeformableDetrEncoderLayer(PositionLayer,

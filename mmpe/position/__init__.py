@@ -1,11 +1,13 @@
 """What a position encoding is. Imports PyTorch and MMEngine only."""
 from .base import PositionEncoding, TokenGrid
+from .irpe import ImageRPE
 from .learned import LearnedPositionalEncoding
 from .list import PositionEncodingList, as_items
 from .peg import PEG
 from .sine import SinePositionalEncoding
+from .terms import BucketTerm
 
 __all__ = [
-    'LearnedPositionalEncoding', 'PEG', 'PositionEncoding',
+    'BucketTerm', 'ImageRPE', 'LearnedPositionalEncoding', 'PEG', 'PositionEncoding',
     'PositionEncodingList', 'SinePositionalEncoding', 'TokenGrid', 'as_items'
 ]

@@ -6,6 +6,8 @@ import torch
 from mmengine.model import BaseModule
 from torch import Tensor
 
+from .terms import BucketTerm
+
 
 @dataclass(frozen=True, eq=False)
 class TokenGrid:
@@ -117,6 +119,8 @@ class PositionEncoding(BaseModule):
         embed_dims (int): Width of the tokens. Comes from the host.
         num_heads (int): Attention heads. Comes from the host.
         num_layers (int): Layers that the encoding serves. Comes from the host.
+        num_prefix (int): Tokens in front of the grid. Comes from the host.
+            Defaults to 0.
         init_cfg (dict, optional): MMEngine's initialisation config, applied
             after the encoding's own initial values. Defaults to None.
     """
@@ -129,11 +133,13 @@ class PositionEncoding(BaseModule):
                  embed_dims: int,
                  num_heads: int,
                  num_layers: int,
+                 num_prefix: int = 0,
                  init_cfg: Optional[dict] = None) -> None:
         super().__init__(init_cfg)
         self.embed_dims = embed_dims
         self.num_heads = num_heads
         self.num_layers = num_layers
+        self.num_prefix = num_prefix
 
     def embed(self, grid: TokenGrid) -> Optional[Tensor]:
         """An absolute embedding in float32, ``(B or 1, N, C)``, or None."""
@@ -154,6 +160,10 @@ class PositionEncoding(BaseModule):
         """
         return x, pos
 
+    def terms(self, i: int, grid: TokenGrid) -> List[BucketTerm]:
+        """What the attention of layer ``i`` does with offsets."""
+        return []
+
     def regrid(self, i: int, grid: TokenGrid) -> TokenGrid:
         """The grid of the tokens that :meth:`between` returns."""
         return grid
@@ -162,6 +172,11 @@ class PositionEncoding(BaseModule):
     def is_absolute(self) -> bool:
         """Whether :meth:`embed` gives an embedding."""
         return type(self).embed is not PositionEncoding.embed
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether :meth:`terms` gives any."""
+        return type(self).terms is not PositionEncoding.terms
 
     @property
     def keeps_grid(self) -> bool:

@@ -8,8 +8,9 @@ from torch import Tensor
 from mmpe.nearest import did_you_mean
 from mmpe.registry import MODELS
 from .base import PositionEncoding, TokenGrid
+from .terms import BucketTerm
 
-_HOST = ('embed_dims', 'num_heads', 'num_layers')
+_HOST = ('embed_dims', 'num_heads', 'num_layers', 'num_prefix')
 
 
 class PositionEncodingList(PositionEncoding):
@@ -60,6 +61,10 @@ class PositionEncodingList(PositionEncoding):
         return any(e.is_absolute for e in self.encodings)
 
     @property
+    def is_relative(self) -> bool:
+        return any(e.is_relative for e in self.encodings)
+
+    @property
     def keeps_grid(self) -> bool:
         return all(e.keeps_grid for e in self.encodings)
 
@@ -77,6 +82,9 @@ class PositionEncodingList(PositionEncoding):
             x, pos = encoding.between(i, x, pos, grid)
             grid = encoding.regrid(i, grid)
         return x, pos
+
+    def terms(self, i: int, grid: TokenGrid) -> List[BucketTerm]:
+        return [t for e in self.encodings for t in e.terms(i, grid)]
 
     def regrid(self, i: int, grid: TokenGrid) -> TokenGrid:
         for encoding in self.encodings:

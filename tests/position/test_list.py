@@ -1,7 +1,7 @@
 """What a user writes in the list, and what goes wrong."""
 import pytest
 
-from mmpe.position import PositionEncodingList, as_items
+from mmpe.position import ImageRPE, PositionEncodingList, as_items
 
 HOST = dict(embed_dims=16, num_heads=2, num_layers=3)
 
@@ -76,6 +76,37 @@ def test_wrong_sine(arguments):
     message = error(
         dict(type='mmpe.SinePositionalEncoding', **arguments), ValueError)
     assert any(key in message for key in arguments)
+
+
+@pytest.mark.parametrize('arguments,says', [
+    (dict(target=''), "letters of 'qkv'"),
+    (dict(target='kx'), "'kx'"),
+    (dict(target='kk'), "'kk'"),
+    (dict(mode='bias', target='kv'), "mode='bias' does not exist on v"),
+    (dict(mode='ctx'), "'ctx'"),
+    (dict(method='euc'), "'euc'"),
+    (dict(index='log'), "'log'"),
+    (dict(init='normal'), "'normal'"),
+    (dict(ratio=0.4), 'buckets collapse'),
+    (dict(beta=1.0), 'buckets collapse'),
+    (dict(layers=[3]), 'layers must be of 0 to 2'),
+])
+def test_wrong_irpe(arguments, says):
+    message = error(dict(type='mmpe.ImageRPE', **arguments), ValueError)
+    assert says in message
+
+
+@pytest.mark.parametrize('flag', [
+    'rpe-2.0-product-ctx-1', 'rpe-2.0-prod-ctx-1-k', 'rpe-x-product-ctx-1-k',
+    'rpe-2.0-product-ctx-2-k', 'rpe-2.0-product-ctx-1-', 'x'
+])
+def test_flags_are_read_strictly(flag):
+    with pytest.raises(ValueError, match='RATIO-METHOD-MODE-SHARED-TARGET'):
+        ImageRPE.from_flag(flag)
+
+
+def test_a_flag_is_an_item():
+    PositionEncodingList([ImageRPE.from_flag('rpe-2.0-euc-bias-0-qk')], **HOST)
 
 
 def test_learned_width():

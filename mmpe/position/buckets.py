@@ -1,0 +1,187 @@
+"""Which bucket the offset between two cells falls into (iRPE, sec. 3.2)."""
+import math
+from functools import cached_property, lru_cache
+from typing import Optional, Tuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+METHODS = ('euclidean', 'quant', 'cross', 'product')
+INDICES = ('piecewise', 'clip')
+
+
+def piecewise_index(x: Tensor, alpha: float, beta: float,
+                    gamma: float) -> Tensor:
+    """iRPE's piecewise index function, eq. 18.
+
+    Offsets up to ``alpha`` have a bucket each; beyond, buckets grow with the
+    logarithm until ``gamma``, from where on all are in bucket ``int(beta)``.
+    Halves are rounded to even and the logarithm is taken in float32, as the
+    reference does.
+
+    Args:
+        x (Tensor): Offsets in cells, signed.
+        alpha (float): See above.
+        beta (float): See above.
+        gamma (float): See above.
+
+    Returns:
+        Tensor: int64, from ``-int(beta)`` to ``int(beta)``.
+    """
+    x = x.float()
+    far = alpha + (beta - alpha) * (x.abs() / alpha).log() / math.log(
+        gamma / alpha)
+    far = far.round().clamp(max=int(beta)) * x.sign()
+    return torch.where(x.abs() <= alpha, x.round(), far).long()
+
+
+def clip_index(x: Tensor, beta: float) -> Tensor:
+    """The clip index function: offsets beyond ``int(beta)`` share a bucket."""
+    return x.float().round().clamp(-int(beta), int(beta)).long()
+
+
+class BucketMap:
+    """The bucket of each pair of tokens of a grid, from their offset.
+
+    Never holds a number per pair: a bucket depends on the offset alone.
+
+    Args:
+        table (Tensor): int64, ``(2h-1, 2w-1)``; the bucket of query minus key
+            (dy, dx) is at ``[dy+h-1, dx+w-1]``.
+        num_buckets (int): Buckets, without that of the prefix.
+        num_prefix (int): Tokens in front of the grid. Pairs with one of them
+            are in a bucket of their own, number ``num_buckets``.
+        axes (tuple[Tensor, Tensor, int], optional): Where the bucket is
+            ``rows[dy+h-1] * columns + cols[dx+w-1]``: rows, cols and the
+            number of columns.
+    """
+
+    def __init__(self,
+                 table: Tensor,
+                 num_buckets: int,
+                 num_prefix: int = 0,
+                 axes: Optional[Tuple[Tensor, Tensor, int]] = None) -> None:
+        self.table = table
+        self.num_buckets = num_buckets + (num_prefix > 0)
+        self.num_prefix = num_prefix
+        self.axes = axes
+        self.shape = tuple((n + 1) // 2 for n in table.shape)
+        self.num_tokens = num_prefix + self.shape[0] * self.shape[1]
+
+    def ids(self, start: int = 0, stop: Optional[int] = None) -> Tensor:
+        """Buckets of queries ``start`` to ``stop`` and all keys, ``(n, N)``.
+        """
+        h, w = self.shape
+        p, device = self.num_prefix, self.table.device
+        queries = torch.arange(self.num_tokens, device=device)[start:stop] - p
+        cells = torch.arange(h * w, device=device)
+        dy = queries[:, None].clamp(min=0) // w - cells // w
+        dx = queries[:, None].clamp(min=0) % w - cells % w
+        ids = self.table[dy + h - 1, dx + w - 1]
+        if p:
+            ids[queries < 0] = self.num_buckets - 1
+            ids = torch.cat(
+                [ids.new_full((len(ids), p), self.num_buckets - 1), ids], 1)
+        return ids
+
+    def flipped_ids(self, start: int, stop: int) -> Tensor:
+        """``(n, N)`` again, but of (key, query)."""
+        return self._flipped.ids(start, stop)
+
+    @cached_property
+    def _flipped(self) -> 'BucketMap':
+        return self.flipped()
+
+    @cached_property
+    def all_ids(self) -> Tensor:
+        """``(N, N)``, for small grids."""
+        return self.ids()
+
+    @cached_property
+    def row_ids(self) -> Tensor:
+        """``(h, h)``: for the rows of query and key, where ``axes``."""
+        return self._pairs(self.axes[0], self.shape[0])
+
+    @cached_property
+    def rows_one_hot(self) -> Tensor:
+        """``(h, rows, h)``: 1 where query and key row have that bucket."""
+        count = self.num_buckets // self.axes[2]
+        return one_hot(self.row_ids, count).transpose(1, 2).float()
+
+    @cached_property
+    def cols_one_hot(self) -> Tensor:
+        """``(w, columns, w)``, like ``rows_one_hot``."""
+        ids = self._pairs(self.axes[1], self.shape[1])
+        return one_hot(ids, self.axes[2]).transpose(1, 2).float().contiguous()
+
+    @staticmethod
+    def _pairs(ids: Tensor, size: int) -> Tensor:
+        at = torch.arange(size, device=ids.device)
+        return ids[at[:, None] - at + size - 1]
+
+    def flipped(self) -> 'BucketMap':
+        """The map of (key, query): offsets have the other sign."""
+        axes = self.axes
+        if axes is not None:
+            axes = axes[0].flip(0), axes[1].flip(0), axes[2]
+        flipped = BucketMap(
+            self.table.flip(0, 1), self.num_buckets - (self.num_prefix > 0),
+            self.num_prefix, axes)
+        return flipped
+
+
+@lru_cache(maxsize=64)
+def bucket_maps(method: str, index: str, params: Tuple[float, float, float],
+                rank: bool, shape: Tuple[int, int], num_prefix: int,
+                device: torch.device) -> Tuple[BucketMap, ...]:
+    """The maps of a method on a grid: two for ``cross``, else one.
+
+    Kept for the grids last used, so that batches of changing shapes compute
+    each once.
+
+    Args:
+        method (str): One of ``METHODS``.
+        index (str): One of ``INDICES``.
+        params (tuple[float, float, float]): alpha, beta and gamma.
+        rank (bool): Whether ``quant`` takes the rank of the distance, as the
+            paper's text says, rather than its square, as the code does.
+        shape (tuple[int, int]): Height and width of the grid.
+        num_prefix (int): Tokens in front of it.
+        device (torch.device): Where the maps are to be.
+    """
+    h, w = shape
+    dy = torch.arange(1 - h, h)[:, None]
+    dx = torch.arange(1 - w, w)[None]
+    beta = int(params[1])
+    side = 2 * beta + 1
+
+    def bucket(x: Tensor) -> Tensor:
+        if index == 'clip':
+            return clip_index(x, beta) + beta
+        return piecewise_index(x, *params) + beta
+
+    square = dy**2 + dx**2
+    zero_y, zero_x = torch.zeros_like(dy), torch.zeros_like(dx)
+    if method == 'product':
+        axes = [(bucket(dy), bucket(dx), side)]
+    elif method == 'cross':
+        axes = [(bucket(dy), zero_x, 1), (zero_y, bucket(dx), side)]
+    else:
+        if method == 'euclidean':
+            distance = square.double().sqrt().round()
+        else:
+            distance = _rank(square) if rank else square
+        return BucketMap(bucket(distance).to(device), side, num_prefix),
+    count = side**2 if method == 'product' else side
+    return tuple(
+        BucketMap((rows * columns + cols).to(device), count, num_prefix,
+                  (rows[:, 0].to(device), cols[0].to(device), columns))
+        for rows, cols, columns in axes)
+
+
+def _rank(square: Tensor) -> Tensor:
+    """Rank of each squared distance among all that a lattice has."""
+    side = torch.arange(math.isqrt(int(square.max())) + 1)
+    distinct = (side[:, None]**2 + side**2).unique()
+    return torch.searchsorted(distinct, square)
