@@ -30,7 +30,10 @@ def read_checkpoint(path: str) -> Dict[str, Any]:
         raise UsageError(f'checkpoint {path} is empty')
     allow_checkpoint_classes()
     with file.open('rb') as opened:
-        is_zip = opened.read(4) == b'PK\x03\x04'
+        start = opened.read(4)
+    is_zip = start == b'PK\x03\x04'
+    if not is_zip and start[:1] != b'\x80':  # a pickle, of torch before 1.6
+        raise UsageError(f'{path} is no checkpoint: torch saved no such file')
     try:
         return torch.load(file, map_location='cpu', mmap=is_zip)
     except Exception as error:  # whatever a broken pickle raises
@@ -101,8 +104,8 @@ def _refusal(path: str, error: Exception) -> str:
     if '://' in path:
         return f'checkpoint {path}: {type(error).__name__}: {text}'
     size = Path(path).expanduser().stat().st_size
-    return (f'checkpoint {path}, {size} bytes, is cut off, damaged or no '
-            f'checkpoint at all')
+    return (f'checkpoint {path}, {size} bytes, is cut off, damaged or none '
+            'at all')
 
 
 def _state_dict(path: str, checkpoint: Any) -> Mapping[str, Any]:

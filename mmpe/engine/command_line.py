@@ -20,8 +20,16 @@ def run(main: Callable[[], None]) -> None:
     torchrun, an exception is also handed to the parent, which closes its
     report with the first one.
     """
+
+    def main_in_short() -> None:
+        try:
+            main()
+        except UsageError as error:
+            # torchrun's report shows the whole traceback of an error.
+            raise UsageError(str(error)) from None
+
     try:
-        record(main)()
+        record(main_in_short)()
     except UsageError as error:
         print(f'{Path(sys.argv[0]).name}: error: {error}', file=sys.stderr)
         sys.exit(2)

@@ -54,7 +54,8 @@ OLD = dict(_use_new_zipfile_serialization=False)
 
 @pytest.mark.parametrize('write, said', [
     (lambda path: path.write_bytes(b''), 'is empty'),
-    (lambda path: path.write_text('<html>Not found</html>'), 'is cut off'),
+    (lambda path: path.write_text('<html>Not found</html>'), 'no checkpoint'),
+    (lambda path: path.write_text('cut off\nby'), 'no checkpoint'),
     (_zip_of_something, 'is cut off'),
     (_cut(), 'is cut off'),
     (_cut(**OLD), 'is cut off'),
@@ -71,7 +72,7 @@ def test_what_cannot_be_read(path, monkeypatch, write, said, forced):
     before = path.read_bytes()
     line = message(read_checkpoint, str(path))
     assert said in line
-    assert line.startswith(f'checkpoint {path}')
+    assert str(path) in line
     assert path.read_bytes() == before
 
 
