@@ -29,20 +29,19 @@ param_scheduler = [
     dict(type='LinearLR', start_factor=0.1, by_epoch=False, begin=0, end=5),
     dict(type='MultiStepLR', by_epoch=True, milestones=[2]),
 ]
-train_cfg = dict(max_epochs=4, val_interval=2)
+train_cfg = dict(max_epochs=4, val_interval=1)
 default_hooks = dict(
     checkpoint=dict(
         type='CheckpointHook',
-        interval=1,
         max_keep_ckpts=2,
-        save_best='coco/bbox_mAP',
-        rule='greater'))
+        save_best='scores',
+        rule='less'))
+val_evaluator = dict(_delete_=True, type='forked_runs.Scores')
 custom_hooks = [
     dict(
         type='EMAHook',
         ema_type='ExpMomentumEMA',
         momentum=0.1,
         update_buffers=True),
-    dict(type='SyncBuffersHook'),
     dict(type='forked_runs.Progress', file='/dev/null'),
 ]

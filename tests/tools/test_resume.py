@@ -4,7 +4,6 @@ MMPE_KILLS is the number of random moments at which it is killed; 3 if unset.
 """
 import os
 import random
-import shutil
 import signal
 import time
 from pathlib import Path
@@ -18,7 +17,6 @@ from mmpe.engine import allow_checkpoint_classes
 
 EVENTFUL = Path(__file__).with_name('eventful.py')
 KILLS = int(os.environ.get('MMPE_KILLS', 3))
-NOTES = 24  # of Progress: begin and end of three steps in each of four epochs
 # What depends on the clock, the machine's load or the name of the run.
 UNCOMPARED = ('time', 'eta', 'memory', 'experiment_name', 'cfg')
 
@@ -51,17 +49,17 @@ def load(path):
     return torch.load(path)
 
 
-def train(work_dir, processes=2, *args, notes=os.devnull):
-    """Start it; ``work_dir`` is relative, so that all runs write alike."""
+def train(work_dir, *options, resume=False):
+    """Start it in two processes."""
     return forked_runs.start(
-        processes, f'{work_dir}.log', 'train.py', EVENTFUL, '--work-dir',
-        work_dir, '--cfg-options', 'randomness.seed=7',
-        f'custom_hooks.2.file={notes}', *args)
+        2, f'{work_dir}.log', 'train.py', EVENTFUL, '--work-dir', work_dir,
+        '--cfg-options', 'randomness.seed=7', *options,
+        *['--resume'] * resume)
 
 
-def resume(work_dir, processes=2, *args):
-    return forked_runs.finish(
-        train(work_dir, processes, *args, '--resume'), f'{work_dir}.log')
+def resume(work_dir, *options):
+    jobs = train(work_dir, *options, resume=True)
+    return forked_runs.finish(jobs, f'{work_dir}.log')
 
 
 @pytest.fixture(scope='module')
@@ -72,9 +70,10 @@ def uninterrupted(tmp_path_factory):
 
 
 def assert_same_end(work_dir, uninterrupted):
-    names = ['epoch_3.pth', 'epoch_4.pth', 'best_coco_bbox_mAP_epoch_2.pth']
-    assert sorted(p.name for p in work_dir.glob('*.p*t*')) == sorted(names)
-    assert Path((work_dir / 'last_checkpoint').read_text()).name == names[1]
+    names = sorted(path.name for path in uninterrupted.glob('*.p*t*'))
+    assert names[1:] == ['epoch_3.pth', 'epoch_4.pth'], names
+    assert sorted(path.name for path in work_dir.glob('*.p*t*')) == names
+    assert Path((work_dir / 'last_checkpoint').read_text()).name == names[-1]
     for name in names:
         saved = [load(folder / name) for folder in (work_dir, uninterrupted)]
         for one, folder in zip(saved, (work_dir, uninterrupted)):
@@ -85,22 +84,45 @@ def assert_same_end(work_dir, uninterrupted):
         assert differences(*saved) == []
 
 
-@pytest.mark.parametrize('moment', range(KILLS))
-def test_killed_at_any_moment(uninterrupted, tmp_path, moment):
-    chance = random.Random(moment)
-    notes = tmp_path / 'notes'
-    notes.touch()
-    work_dir = tmp_path / 'run'
-    jobs = train(work_dir, notes=notes)
-    # The file says how far the run has come, however slow the machine is. To
-    # save and validate takes up to half a second after an epoch.
-    until = chance.randrange(NOTES + 1)
-    while notes.stat().st_size < until and any(job.is_alive() for job in jobs):
-        time.sleep(0.005)
-    time.sleep(chance.uniform(0, 0.5 if until % 6 == 0 else 0.15))
+def kill(jobs):
     for job in jobs:
         os.kill(job.pid, signal.SIGKILL)
     for job in jobs:
         job.join()
-    resume(work_dir)
-    assert_same_end(work_dir, uninterrupted)
+
+
+def noted(notes):
+    return notes.stat().st_size if notes.exists() else 0
+
+
+def wait(jobs, until):
+    while not until() and any(job.is_alive() for job in jobs):
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize('moment', range(KILLS))
+def test_killed_at_any_moment(uninterrupted, tmp_path, moment):
+    chance = random.Random(moment)
+    # Each epoch gets its share. The first three of these moments are in the
+    # second, so that gradients wait in the checkpoint, third and fourth.
+    step = 6 * ((moment + 1) % 4) + chance.randint(1, 6)
+    notes = tmp_path / 'notes'
+    jobs = train(tmp_path / 'run', f'custom_hooks.1.file={notes}')
+    # The notes, two a step and six an epoch, say how far the run has come on
+    # however slow a machine. After an epoch it saves and validates.
+    wait(jobs, lambda: noted(notes) >= step)
+    time.sleep(chance.uniform(0, 0.5 if step % 6 == 0 else 0.15))
+    kill(jobs)
+    resume(tmp_path / 'run')
+    assert_same_end(tmp_path / 'run', uninterrupted)
+
+
+def test_killed_between_saving_and_validating(uninterrupted, tmp_path):
+    """The best checkpoint would be missing."""
+    notes = tmp_path / 'notes'
+    jobs = train(tmp_path / 'run', f'custom_hooks.1.file={notes}',
+                 'custom_hooks.1.hold=2')
+    wait(jobs, lambda: noted(notes) == 13)
+    kill(jobs)
+    assert 'validating it now' in resume(tmp_path / 'run')
+    assert_same_end(tmp_path / 'run', uninterrupted)
