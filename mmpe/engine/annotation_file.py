@@ -134,7 +134,8 @@ class CheckedCOCO(COCO):
                 f'metainfo: classes={classes!r} is text; write one class as '
                 f'classes=({classes!r}, )')
         names = [category['name'] for category in self.dataset['categories']]
-        missing = [name for name in classes if name not in names]
+        known, wanted = set(names), set(classes)
+        missing = [name for name in classes if name not in known]
         if missing:
             others = len(missing) - 1
             raise self._error(
@@ -143,7 +144,7 @@ class CheckedCOCO(COCO):
                 f"{f' ({others} more are missing)' if others else ''}."
                 f'{did_you_mean(missing[0], names)} It has {_some(names)}; '
                 "say which by the dataset's metainfo=dict(classes=(...))")
-        ordered = [name for name in names if name in classes]
+        ordered = [name for name in names if name in wanted]
         if ordered != list(classes):
             raise self._error(
                 "has the dataset's classes in another order, or one twice: "

@@ -112,14 +112,3 @@ def test_checkpoint_that_is_cut_off(config, work_dir):
     assert 'Traceback' not in done.stderr
     assert_kept(work_dir)
     assert not (work_dir / 'metrics.json').exists()
-
-
-def test_option_past_the_end_of_the_list(config, work_dir):
-    status, line, _ = fail(sys.executable, TOOLS / 'train.py', config,
-                           '--work-dir', work_dir, '--cfg-options',
-                           'model.positional_encoding.2.ratio=2.5')
-    assert status == 2
-    assert line == (
-        'train.py: error: --cfg-options model.positional_encoding.2.ratio: '
-        "model.positional_encoding is a list of length 2; it has no item '2'")
-    assert_kept(work_dir)
