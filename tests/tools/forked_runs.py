@@ -17,6 +17,9 @@ from mmengine.config import config
 from mmengine.evaluator import BaseMetric
 from mmengine.hooks import Hook
 
+from mmpe.detectors import DETR
+from mmpe.registry import MODELS
+
 TOOLS = Path(__file__).parents[2] / 'tools'
 TINY = Path(__file__).with_name('tiny_detr.py')
 
@@ -69,12 +72,33 @@ class Scores(BaseMetric):
                                 get_world_size())
 
 
+@MODELS.register_module()
+class Seer(DETR):
+    """Finds most objects, with the scores of a DETR that may be untrained;
+    in one image it finds nothing."""
+
+    def predict(self, *args, **kwargs):
+        samples = super().predict(*args, **kwargs)
+        for sample in samples:
+            true = sample.gt_instances
+            found = sample.pred_instances[:len(true) - len(true) // 4]
+            if sample.img_id == 119828:
+                found = found[:0]
+            scale = true.bboxes.new_tensor(sample.scale_factor * 2)
+            found.bboxes = true.bboxes[:len(found)] / scale
+            found.labels = true.labels[:len(found)]
+            sample.pred_instances = found
+        return samples
+
+
 def start(processes, log, tool, *args):
-    """Start a tool in that many processes; ``log`` takes what they print."""
+    """Start a tool; ``log`` takes what it prints. One process is started as
+    without a launcher."""
     os.environ['CUDA_VISIBLE_DEVICES'] = ''  # before the server starts
     with socket.socket() as sock:
         sock.bind(('127.0.0.1', 0))
         port = sock.getsockname()[1]
+    launcher = 'none' if processes == 1 else 'pytorch'
     jobs = []
     for rank in range(processes):
         env = dict(
@@ -89,7 +113,7 @@ def start(processes, log, tool, *args):
             _server.Process(
                 target=_be_a_process,
                 args=(env, str(log), str(TOOLS / tool),
-                      [*map(str, args), '--launcher', 'pytorch'])))
+                      [*map(str, args), '--launcher', launcher])))
         jobs[-1].start()
     return jobs
 
