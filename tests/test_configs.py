@@ -104,12 +104,15 @@ def test_name_says_what_it_is(path):
 @configs(TABLE)
 def test_name_says_which_model(path):
     model = load(path).model
-    encoding = re.search(r'_(sine|none|learned|peg)[_-]', path.stem).group(1)
+    encoding = re.search(r'_(sine|none|learned|peg|irpe-only|irpe)[_-]',
+                         path.stem).group(1)
     types = dict(
         sine=['mmpe.SinePositionalEncoding'],
         none=[],
         learned=['mmpe.LearnedPositionalEncoding'],
-        peg=['mmpe.PEG'])
+        peg=['mmpe.PEG'],
+        irpe=['mmpe.SinePositionalEncoding', 'mmpe.ImageRPE'],
+        **{'irpe-only': ['mmpe.ImageRPE']})
     assert [e.type for e in model.positional_encoding] == types[encoding]
     assert ('everywhere' in path.stem) == (
         model.get('memory_positional_encoding', 'same') is None)
