@@ -116,10 +116,14 @@ def _lacks_validation(runner: Runner) -> bool:
 def save_whole_checkpoints(cfg: Config) -> None:
     """Take :class:`WholeCheckpointHook` where ``cfg`` has mmengine's own hook
     and local files; a hook of the user's stays."""
-    hooks = cfg.setdefault('default_hooks', {})
-    hook = hooks.setdefault('checkpoint', dict(type='CheckpointHook'))
-    if hook is None or hook.get('type') not in ('CheckpointHook',
-                                                CheckpointHook):
+    if not cfg.get('default_hooks'):
+        cfg.default_hooks = dict()
+    if 'checkpoint' not in cfg.default_hooks:
+        # What mmengine takes where the config names no hook.
+        cfg.default_hooks.checkpoint = dict(type='CheckpointHook', interval=1)
+    hook = cfg.default_hooks.checkpoint
+    if hook is None or hook.get('type') not in (
+            'CheckpointHook', 'mmengine.CheckpointHook', CheckpointHook):
         return
     elsewhere = hook.get('file_client_args') or hook.get('backend_args')
     if not elsewhere and '://' not in str(hook.get('out_dir')):
