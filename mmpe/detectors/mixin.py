@@ -23,7 +23,8 @@ class PositionEncodingMixin:
     Raises:
         TypeError: If ``memory_positional_encoding`` is given to a detector
             whose decoder has no keys.
-        ValueError: If an encoding changes the number of tokens.
+        ValueError: If an encoding changes the number of tokens, or is relative
+            in a way that the encoder's attention doesn't know.
     """
 
     encoder_layer: Type[PositionLayer]
@@ -49,8 +50,7 @@ class PositionEncodingMixin:
         super()._init_layers()
 
         self.encoder_layer.adopt(self.encoder.layers, num_cp)
-        for coder in self.encoder, self.decoder:
-            MultiheadAttention.adopt(coder)
+        MultiheadAttention.adopt(self.decoder)
         self.positional_encoding = ZeroEmbeddingList(
             items,
             embed_dims=self.embed_dims,
@@ -62,11 +62,10 @@ class PositionEncodingMixin:
                 'encoding as before it: PEG with zero_padding=False is for '
                 'backbones')
 
-        if (self.positional_encoding.is_relative
-                and not self.encoder_layer.takes_terms):
-            raise ValueError(
-                f'{type(self).__name__} takes no relative encodings: its '
-                'attention has no logits of queries and keys to add them to')
+        some_grid = TokenGrid(((1, 1), ), device=torch.device('cpu'))
+        for i in range(self.encoder.num_layers):
+            self.encoder_layer.attention.check(
+                self.positional_encoding.terms(i, some_grid))
 
     def pre_transformer(
             self,

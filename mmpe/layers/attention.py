@@ -36,6 +36,10 @@ class MultiheadAttention(_Attention):
                     and not module.attn.add_zero_attn):
                 module.__class__ = cls
 
+    @staticmethod
+    def check(terms: Sequence[BucketTerm]) -> None:
+        """Dense attention takes all terms."""
+
     def forward(self,
                 query: Tensor,
                 key: Optional[Tensor] = None,

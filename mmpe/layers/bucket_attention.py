@@ -14,6 +14,7 @@ DENSE_TOKENS = 512
 """Up to here all pairs at once are faster; beyond, none are kept."""
 
 
+@torch.compiler.disable  # its loop over tiles would be unrolled
 def bucket_attention(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor],
                      dropout: float, terms: Sequence[BucketTerm]) -> Tensor:
     """``softmax(c q k^T + terms) v + terms``, c = D^-0.5, in float32.

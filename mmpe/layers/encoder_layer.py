@@ -1,5 +1,5 @@
 """Encoder layers with the position encodings between them."""
-from typing import List, Optional
+from typing import List, Optional, Type
 
 from mmdet.models.layers.transformer.deformable_detr_layers import \
     DeformableDetrTransformerEncoderLayer
@@ -9,6 +9,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from mmpe.position import BucketTerm, PositionEncoding, TokenGrid
+from .attention import MultiheadAttention
+from .deformable_attention import MultiScaleDeformableAttention
 
 
 class PositionStream:
@@ -68,7 +70,8 @@ class PositionLayer:
     """
     index: int
     with_cp: bool
-    takes_terms = False
+    attention: Type[nn.Module]
+    """What the layers' self-attention becomes."""
 
     @classmethod
     def adopt(cls, layers: nn.ModuleList, num_cp: int = 0) -> None:
@@ -85,6 +88,7 @@ class PositionLayer:
             layer.__class__ = cls
             layer.index = i
             layer.with_cp = i < num_cp
+            cls.attention.adopt(layer)
 
     def forward(self,
                 query: Tensor,
@@ -110,10 +114,11 @@ class PositionLayer:
 
 class DetrEncoderLayer(PositionLayer, DetrTransformerEncoderLayer):
     """DETR's encoder layer."""
-    takes_terms = True
+    attention = MultiheadAttention
 
 
 class DeformableDetrEncoderLayer(PositionLayer,
                                  DeformableDetrTransformerEncoderLayer):
     """Deformable DETR's encoder layer."""
+    attention = MultiScaleDeformableAttention
 

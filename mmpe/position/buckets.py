@@ -1,5 +1,6 @@
 """Which bucket the offset between two cells falls into (iRPE, sec. 3.2)."""
 import math
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Optional, Tuple
 
@@ -7,7 +8,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-METHODS = ('euclidean', 'quant', 'cross', 'product')
 INDICES = ('piecewise', 'clip')
 
 
@@ -131,57 +131,87 @@ class BucketMap:
         return flipped
 
 
-@lru_cache(maxsize=64)
-def bucket_maps(method: str, index: str, params: Tuple[float, float, float],
-                rank: bool, shape: Tuple[int, int], num_prefix: int,
-                device: torch.device) -> Tuple[BucketMap, ...]:
-    """The maps of a method on a grid: two for ``cross``, else one.
-
-    Kept for the grids last used, so that batches of changing shapes compute
-    each once.
+@dataclass(frozen=True)
+class OffsetBuckets:
+    """Buckets of offsets between a query and a key.
 
     Args:
-        method (str): One of ``METHODS``.
+        method (str): ``'euclidean'``, ``'quant'`` or ``'product'``; ``'rows'``
+            and ``'cols'`` are the two halves of cross.
         index (str): One of ``INDICES``.
         params (tuple[float, float, float]): alpha, beta and gamma.
         rank (bool): Whether ``quant`` takes the rank of the distance, as the
             paper's text says, rather than its square, as the code does.
-        shape (tuple[int, int]): Height and width of the grid.
-        num_prefix (int): Tokens in front of it.
-        device (torch.device): Where the maps are to be.
+            Defaults to False.
+        flipped (bool): Whether offsets are of key minus query instead.
+            Defaults to False.
     """
-    h, w = shape
-    dy = torch.arange(1 - h, h)[:, None]
-    dx = torch.arange(1 - w, w)[None]
-    beta = int(params[1])
-    side = 2 * beta + 1
+    method: str
+    index: str
+    params: Tuple[float, float, float]
+    rank: bool = False
+    flipped: bool = False
 
-    def bucket(x: Tensor) -> Tensor:
-        if index == 'clip':
-            return clip_index(x, beta) + beta
-        return piecewise_index(x, *params) + beta
+    @property
+    def side(self) -> int:
+        return 2 * int(self.params[1]) + 1
 
-    square = dy**2 + dx**2
-    zero_y, zero_x = torch.zeros_like(dy), torch.zeros_like(dx)
-    if method == 'product':
-        axes = [(bucket(dy), bucket(dx), side)]
-    elif method == 'cross':
-        axes = [(bucket(dy), zero_x, 1), (zero_y, bucket(dx), side)]
-    else:
-        if method == 'euclidean':
-            distance = square.double().sqrt().round()
-        else:
-            distance = _rank(square) if rank else square
-        return BucketMap(bucket(distance).to(device), side, num_prefix),
-    count = side**2 if method == 'product' else side
-    return tuple(
-        BucketMap((rows * columns + cols).to(device), count, num_prefix,
-                  (rows[:, 0].to(device), cols[0].to(device), columns))
-        for rows, cols, columns in axes)
+    @property
+    def count(self) -> int:
+        return self.side**2 if self.method == 'product' else self.side
+
+    def __call__(self, dy: Tensor, dx: Tensor) -> Tensor:
+        """Buckets of offsets, query minus key in cells, of any shape."""
+        if self.flipped:
+            dy, dx = -dy, -dx
+        if self.method == 'product':
+            return self._bucket(dy) * self.side + self._bucket(dx)
+        if self.method in ('rows', 'cols'):
+            return self._bucket(dy if self.method == 'rows' else dx)
+        square = dy**2 + dx**2
+        if self.method == 'euclidean':
+            return self._bucket(square.double().sqrt().round())
+        return self._bucket(_rank(square) if self.rank else square)
+
+    def _bucket(self, x: Tensor) -> Tensor:
+        if self.index == 'clip':
+            return clip_index(x, self.params[1]) + self.side // 2
+        return piecewise_index(x, *self.params) + self.side // 2
+
+    def axes(self, dy: Tensor,
+             dx: Tensor) -> Optional[Tuple[Tensor, Tensor, int]]:
+        """What :class:`BucketMap` calls axes, for offsets along each."""
+        zero = torch.zeros_like
+        if self.method == 'product':
+            rows = self(dy, zero(dy)) // self.side
+            return rows, self(zero(dx), dx) % self.side, self.side
+        if self.method == 'rows':
+            return self(dy, dy), zero(dx), 1
+        if self.method == 'cols':
+            return zero(dy), self(dx, dx), self.side
+        return None
+
+    def on(self, shape: Tuple[int, int], num_prefix: int,
+           device: torch.device) -> BucketMap:
+        """The map of a grid ``(h, w)`` with prefix tokens in front."""
+        return _map_on(self, shape, num_prefix, device)
+
+
+# For the grids last used: batches of changing shapes compute each once.
+@lru_cache(maxsize=128)
+def _map_on(buckets: OffsetBuckets, shape: Tuple[int, int], num_prefix: int,
+            device: torch.device) -> BucketMap:
+    dy, dx = (torch.arange(1 - n, n) for n in shape)
+    table = buckets(*torch.meshgrid(dy, dx, indexing='ij'))
+    axes = buckets.axes(dy, dx)
+    if axes is not None:
+        axes = axes[0].to(device), axes[1].to(device), axes[2]
+    return BucketMap(table.to(device), buckets.count, num_prefix, axes)
 
 
 def _rank(square: Tensor) -> Tensor:
     """Rank of each squared distance among all that a lattice has."""
-    side = torch.arange(math.isqrt(int(square.max())) + 1)
-    distinct = (side[:, None]**2 + side**2).unique()
+    side = torch.arange(
+        math.isqrt(int(square.max())) + 2, device=square.device)
+    distinct = (side[:, None]**2 + side**2).unique().to(square.dtype)
     return torch.searchsorted(distinct, square)

@@ -7,7 +7,7 @@ from torch import nn
 
 from mmpe.registry import MODELS
 from .base import PositionEncoding, TokenGrid
-from .buckets import INDICES, METHODS, bucket_maps
+from .buckets import INDICES, OffsetBuckets
 from .terms import BucketTerm
 
 
@@ -68,7 +68,7 @@ class ImageRPE(PositionEncoding):
                  init: str = 'zero',
                  **host) -> None:
         super().__init__(**host)
-        _one_of('method', method, METHODS)
+        _one_of('method', method, ('euclidean', 'quant', 'cross', 'product'))
         _one_of('mode', mode, ('contextual', 'bias'))
         _one_of('index', index, INDICES)
         _one_of('quantize', quantize, ('square', 'rank'))
@@ -167,21 +167,18 @@ class ImageRPE(PositionEncoding):
     def terms(self, i: int, grid: TokenGrid) -> List[BucketTerm]:
         if str(i) not in self.tables:
             return []
-        if len(grid.shapes) != 1:
-            raise ValueError('ImageRPE needs the tokens of one level, got '
-                             f'the grids {grid.shapes}')
-        maps = bucket_maps(self.method, self.index, self.params, self.rank,
-                           grid.shapes[0], grid.num_prefix, grid.device)
         terms = []
         for key, table in self.tables[str(i)].items():
-            letter = key[0]
-            map_ = maps[key.endswith('_cols')]
-            if self.mode == 'bias':
-                terms.append(
-                    BucketTerm('bias', table,
-                               map_.flipped() if letter == 'q' else map_))
-            else:
-                terms.append(BucketTerm(letter, table, map_))
+            letter, _, part = key.partition('_')
+            buckets = OffsetBuckets(
+                part or self.method,
+                self.index,
+                self.params,
+                self.rank,
+                # A bias on q is that of the pair the other way round.
+                flipped=self.mode == 'bias' and letter == 'q')
+            target = 'bias' if self.mode == 'bias' else letter
+            terms.append(BucketTerm(target, table, buckets, grid))
         return terms
 
 

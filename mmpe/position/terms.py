@@ -1,9 +1,13 @@
 """What encodings of offsets give to an attention."""
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from .buckets import BucketMap
+from .buckets import BucketMap, OffsetBuckets
+
+if TYPE_CHECKING:
+    from .base import TokenGrid
 
 
 @dataclass(frozen=True)
@@ -22,8 +26,23 @@ class BucketTerm:
         target (str): One of these four.
         table (Tensor): ``(H or 1, D, nb)`` for k and q, ``(H or 1, nb)`` for
             a bias, ``(H or 1, nb, D)`` for v.
-        map (BucketMap): id above.
+        buckets (OffsetBuckets): id above.
+        grid (TokenGrid): How queries and keys lie.
     """
     target: str
     table: Tensor
-    map: BucketMap
+    buckets: OffsetBuckets
+    grid: 'TokenGrid'
+
+    @property
+    def map(self) -> BucketMap:
+        """Buckets of all pairs of the grid.
+
+        Raises:
+            ValueError: If the grid has several levels.
+        """
+        if len(self.grid.shapes) != 1:
+            raise ValueError('relative encodings of pairs need the tokens of '
+                             f'one level, got the grids {self.grid.shapes}')
+        return self.buckets.on(self.grid.shapes[0], self.grid.num_prefix,
+                               self.grid.device)

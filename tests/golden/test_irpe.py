@@ -15,7 +15,7 @@ from mmpe.layers import MultiheadAttention, bucket_attention
 from mmpe.layers.bucket_attention import dense_attention, tiled_attention
 from mmpe.layers.bucket_ops import expand, expand_keys, multiply, reduce
 from mmpe.position import ImageRPE, TokenGrid
-from mmpe.position.buckets import bucket_maps, piecewise_index
+from mmpe.position.buckets import OffsetBuckets, piecewise_index
 
 TOLERANCE = dict(rtol=1e-5, atol=1e-5)
 METHODS = dict(euc='euclidean')
@@ -54,11 +54,9 @@ def test_bucket_ids(numbers, name):
     c = numbers('bucket_ids')
     h, w, prefix, count, distinct, side = c[f'{name}.meta'].tolist()
     method, _, part = name.split('-')[0].partition('_')
-    maps = bucket_maps(
-        METHODS.get(method, method), 'piecewise',
-        tuple(c[f'{name}.abg'].tolist()), False, (h, w), prefix,
-        torch.device('cpu'))
-    map_ = maps[part == 'cols']
+    buckets = OffsetBuckets(part or METHODS.get(method, method), 'piecewise',
+                            tuple(c[f'{name}.abg'].tolist()))
+    map_ = buckets.on((h, w), prefix, torch.device('cpu'))
     assert torch.equal(map_.table, c[f'{name}.offset_table'].long())
     assert map_.num_buckets == count
     ids = map_.ids()

@@ -84,7 +84,7 @@ def test_gradients_in_float64(target, method, prefix):
 
     def run(q, k, v, *tables):
         moved = [
-            BucketTerm(t.target, table, t.map)
+            BucketTerm(t.target, table, t.buckets, t.grid)
             for t, table in zip(terms, tables)
         ]
         return tiled_attention(q, k, v, 0.7, mask, 0., moved)
