@@ -49,7 +49,7 @@ train_dataloader = dict(
     dataset=dict(
         _delete_=True,
         type='RepeatDataset',  # an epoch of 16 images would be over at once
-        times=10,
+        times=9,
         dataset=dict(type='CocoDataset', **images)))
 test_dataloader = dict(num_workers=0, persistent_workers=False, dataset=images)
 test_evaluator = dict(ann_file=images['data_root'] + images['ann_file'])
@@ -70,5 +70,5 @@ param_scheduler = [
     dict(type='MultiStepLR', begin=0, end=max_epochs, milestones=[4])
 ]
 default_hooks = dict(
-    checkpoint=dict(interval=max_epochs), logger=dict(interval=20))
+    checkpoint=dict(interval=max_epochs), logger=dict(interval=18))
 randomness = dict(seed=0)
