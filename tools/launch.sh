@@ -1,4 +1,4 @@
-# What the dist_*.sh scripts share. Sourced, not run.
+# What the dist_*.sh and slurm_*.sh scripts share. Sourced, not run.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -10,6 +10,12 @@ fail() {
 usage() {
     echo "usage: $1" >&2
     echo 'environment: PORT (a free one), NNODES (1), NODE_RANK (0), MASTER_ADDR (127.0.0.1), PYTHON' >&2
+    exit 2
+}
+
+slurm_usage() {
+    echo "usage: $1" >&2
+    echo 'environment: GPUS (8), GPUS_PER_NODE (8, at most GPUS), CPUS_PER_TASK (5), SRUN_ARGS, PORT (by the job), PYTHON' >&2
     exit 2
 }
 
@@ -35,6 +41,22 @@ find_python() {
     fi
 }
 
+# require_gpus PROCESSES: with GPUs, each process needs one. Only where the
+# driver lists too few is torch asked, which takes seconds: it may be one for
+# CPUs, on which any number will do.
+require_gpus() {
+    local gpus
+    [[ -n ${CUDA_VISIBLE_DEVICES-unset} ]] && gpus=$(nvidia-smi -L 2>/dev/null) || return 0
+    gpus=$(grep -c '^GPU ' <<<"$gpus" || true)
+    if [[ -n ${CUDA_VISIBLE_DEVICES:-} ]]; then
+        gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
+    fi
+    (( $1 > gpus )) || return 0
+    gpus=$("$python" -c 'import torch; print(torch.cuda.device_count())') || return 0
+    (( gpus == 0 || $1 <= gpus )) ||
+        fail "$1 processes on this machine, but $gpus GPU(s); each process needs one (CUDA_VISIBLE_DEVICES='' runs on the CPU)"
+}
+
 # launch PROCESSES TOOL [ARGUMENTS]: run tools/TOOL in that many processes on
 # this machine, as the node NODE_RANK of NNODES.
 launch() {
@@ -46,6 +68,7 @@ launch() {
     (( rank < nodes )) || fail "NODE_RANK $rank is not below NNODES $nodes"
     [[ -z ${PORT:-} ]] || require_number PORT "$PORT" 1
     python=$(find_python)
+    require_gpus "$processes"
 
     if (( nodes == 1 )) && [[ -z ${PORT:-} ]]; then
         # The operating system gives the port to the socket that keeps it, so
@@ -63,4 +86,27 @@ launch() {
     export PYTHONPATH=$ROOT${PYTHONPATH:+:$PYTHONPATH}
     exec "$python" -m torch.distributed.run "${rendezvous[@]}" \
         --nproc-per-node="$processes" "$ROOT/tools/$tool" --launcher pytorch "$@"
+}
+
+# launch_slurm PARTITION JOB_NAME TOOL [ARGUMENTS]
+launch_slurm() {
+    local partition=$1 name=$2 tool=$3 gpus=${GPUS:-8} per_node python
+    local -a more
+    shift 3
+    require_number GPUS "$gpus" 1
+    per_node=${GPUS_PER_NODE:-$(( gpus < 8 ? gpus : 8 ))}
+    require_number GPUS_PER_NODE "$per_node" 1
+    require_number CPUS_PER_TASK "${CPUS_PER_TASK:-5}" 1
+    [[ -z ${PORT:-} ]] || require_number PORT "$PORT" 1
+    python=$(find_python)
+    read -r -a more <<<"${SRUN_ARGS:-}"  # several words
+
+    [[ -z ${PORT:-} ]] || export MASTER_PORT=$PORT
+    export PYTHONPATH=$ROOT${PYTHONPATH:+:$PYTHONPATH}
+    # One process that fails ends the others.
+    exec srun -p "$partition" --job-name="$name" --gres=gpu:"$per_node" \
+        --ntasks="$gpus" --ntasks-per-node="$per_node" \
+        --cpus-per-task="${CPUS_PER_TASK:-5}" --kill-on-bad-exit=1 \
+        ${more[@]+"${more[@]}"} \
+        "$python" -u "$ROOT/tools/$tool" "$@" --launcher slurm
 }

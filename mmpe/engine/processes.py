@@ -6,8 +6,11 @@ DistributedDataParallel. It keeps a group that exists already, though, and a
 wrapper config that names no device. So without GPUs we join a gloo group
 first; with GPUs all is left to mmengine.
 """
+import ctypes
 import os
+import signal
 import subprocess
+import sys
 from datetime import timedelta
 
 import torch
@@ -18,6 +21,8 @@ from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from .command_line import UsageError
+
+_PR_SET_PDEATHSIG = 1  # of Linux
 
 # How each launcher names what torch calls RANK, WORLD_SIZE and LOCAL_RANK.
 _VARIABLES = {
@@ -42,6 +47,10 @@ def set_up_processes(cfg: Config) -> None:
     if cfg.launcher == 'none':
         return
     _name_ranks(cfg.launcher)
+    if cfg.launcher == 'pytorch':
+        _end_with_parent()
+    elif cfg.launcher == 'slurm':
+        os.environ.setdefault('MASTER_PORT', _slurm_port())
     if get_device() != 'cpu':
         _check_gpus()
         return
@@ -63,6 +72,21 @@ def _name_ranks(launcher: str) -> None:
             'tools/dist_test.sh')
     for name, value in zip(ours, [os.environ[name] for name in theirs]):
         os.environ[name] = value
+
+
+def _end_with_parent() -> None:
+    """Torchrun ends its processes when one fails, but not when it is killed
+    itself: they would train on, and nobody would know."""
+    if sys.platform == 'linux':
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _slurm_port() -> str:
+    """One port for all processes of a job, and another for each job: jobs
+    may share a machine. Below those that systems give to clients."""
+    job, step = (int(os.environ.get(name, 0))
+                 for name in ('SLURM_JOB_ID', 'SLURM_STEP_ID'))
+    return str(10000 + (31 * job + step) % 20000)
 
 
 def _check_gpus() -> None:

@@ -29,6 +29,7 @@ def joined(monkeypatch):
 
 @pytest.fixture
 def torchrun(monkeypatch):
+    monkeypatch.setattr(processes, '_end_with_parent', lambda: None)
     monkeypatch.setenv('RANK', '3')
     monkeypatch.setenv('WORLD_SIZE', '4')
     monkeypatch.setenv('LOCAL_RANK', '1')
@@ -91,6 +92,21 @@ def test_other_launchers_name_the_ranks_otherwise(joined, monkeypatch,
     assert [os.environ[name] for name in RANKS[:3]] == ['3', '4', '1']
     assert os.environ['MASTER_ADDR'] == 'node7'
     assert joined
+
+
+def test_each_slurm_job_has_a_port_of_its_own(joined, monkeypatch):
+    for name in ('SLURM_PROCID', 'SLURM_NTASKS', 'SLURM_LOCALID'):
+        monkeypatch.setenv(name, '0')
+    monkeypatch.setenv('MASTER_ADDR', 'node7')
+    ports = set()
+    for job, step in [(1234567, 0), (1234567, 1), (1234568, 0)]:
+        monkeypatch.delenv('MASTER_PORT', raising=False)
+        monkeypatch.setenv('SLURM_JOB_ID', str(job))
+        monkeypatch.setenv('SLURM_STEP_ID', str(step))
+        set_up_processes(Config(dict(launcher='slurm')))
+        ports.add(int(os.environ['MASTER_PORT']))
+    assert len(ports) == 3
+    assert all(10000 <= port < 30000 for port in ports)
 
 
 @pytest.mark.parametrize('launcher, name', [('pytorch', 'WORLD_SIZE'),
