@@ -17,7 +17,8 @@ from .usage_error import UsageError
 
 # Code that a config only hands values to. An error that passed through
 # anything else, such as a user's own module, keeps its traceback.
-_LIBRARIES = ('mmpe', 'mmengine', 'mmdet', 'mmcv', 'torch', 'contextlib')
+_LIBRARIES = ('mmpe', 'mmengine', 'mmdet', 'mmcv', 'torch',
+              'contextlib')  # which Python 3.10 leaves in tracebacks
 
 
 def read_config(path: str) -> Config:

@@ -10,6 +10,7 @@ from mmpe.engine.runner import build_runner
 from mmpe.engine.usage_error import UsageError
 
 TINY = Path(__file__).parents[1] / 'tools' / 'tiny_detr.py'
+BASE = f'_base_ = {str(TINY)!r}\n'
 PEG = 'mmpe.PEG'
 
 
@@ -41,9 +42,9 @@ def read(tmp_path, monkeypatch):
     ("_base_ = './mien.py'", 'mien.py. Did you mean mine.py?'),
     ("_base_ = 'mmdett::detr/detr_r50_8xb2-150e_coco.py'", 'mmdett'),
     ("custom_imports = dict(imports=['no_module'])", 'no_module'),
-    (f'_base_ = {str(TINY)!r}\n'
-     "model = dict(positional_encoding=dict(type='mmpe.PEG'))", 'write a list'),
-    (f'_base_ = {str(TINY)!r}\nx = {{{{ _base_.no_such_key }}}}',
+    (BASE + "model = dict(positional_encoding=dict(type='mmpe.PEG'))",
+     'write a list'),
+    (BASE + 'x = {{ _base_.no_such_key }}',
      "no key 'no_such_key'"),
 ])
 def test_config_that_cannot_be_read(read, text, said):
@@ -53,8 +54,7 @@ def test_config_that_cannot_be_read(read, text, said):
 
 
 def test_options_reach_into_the_list(read):
-    base = f'_base_ = {str(TINY)!r}'
-    cfg = read(base, 'model.positional_encoding.0.temperature=20',
+    cfg = read(BASE, 'model.positional_encoding.0.temperature=20',
                'optim_wrapper.clip_grad.max_norm=0.1')
     assert cfg.model.positional_encoding[0].temperature == 20
     assert cfg.model.positional_encoding[1].type == PEG
@@ -70,7 +70,7 @@ def test_options_reach_into_the_list(read):
     ('model.neck.0.ratio', 'model.neck is no list but has the keys type'),
 ])
 def test_options_that_lead_nowhere(read, option, said):
-    line = message(read, f'_base_ = {str(TINY)!r}', f'{option}=2.5')
+    line = message(read, BASE, f'{option}=2.5')
     assert said in line
     assert option in line
 

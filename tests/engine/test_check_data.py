@@ -152,9 +152,12 @@ def test_datasets_in_datasets(run, message, tmp_path, wrapper):
     dataset = run(change).train_dataloader.dataset
     with pytest.raises(UsageError, match='not an image, or damaged'):
         [dataset[i] for i in range(len(dataset))]
-    change_more = [change, lambda cfg: cfg.model.bbox_head.update(
-        num_classes=3)]
-    assert '80 classes' in message(lambda cfg: [f(cfg) for f in change_more])
+
+    def change_more(cfg):
+        change(cfg)
+        cfg.model.bbox_head.num_classes = 3
+
+    assert '80 classes' in message(change_more)
 
 
 def test_metric_of_other_images(message, content, tmp_path):

