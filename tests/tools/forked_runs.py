@@ -62,14 +62,11 @@ class Scores(BaseMetric):
 
     def process(self, data_batch, data_samples):
         for sample in data_samples:
-            self.results += sample['pred_instances']['scores'].tolist()
+            self.results.append(sample['pred_instances']['scores'].tolist())
 
     def compute_metrics(self, results):
-        return dict(scores=sum(results) / len(results))
-
-    def evaluate(self, size):
-        return super().evaluate(len(self.results) * torch.distributed.
-                                get_world_size())
+        scores = sum(results, [])
+        return dict(scores=sum(scores) / len(scores))
 
 
 @MODELS.register_module()

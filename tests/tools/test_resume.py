@@ -17,8 +17,9 @@ from mmpe.engine import allow_checkpoint_classes
 
 EVENTFUL = Path(__file__).with_name('eventful.py')
 KILLS = int(os.environ.get('MMPE_KILLS', 3))
-# What depends on the clock, the machine's load or the name of the run.
-UNCOMPARED = ('time', 'eta', 'memory', 'experiment_name', 'cfg')
+# What depends on the clock, the load, the name of the run or the last commit.
+UNCOMPARED = ('time', 'eta', 'memory', 'experiment_name', 'cfg',
+              'mmengine_version')
 
 
 def differences(one, other, at=''):
