@@ -10,6 +10,7 @@ from mmengine.registry import init_default_scope
 from torch.distributed.elastic.multiprocessing.errors import record
 
 from .check_config import merge_options, read_config
+from .processes import leave_processes
 from .usage_error import UsageError
 
 
@@ -24,6 +25,7 @@ def run(main: Callable[[], None]) -> None:
     def main_in_short() -> None:
         try:
             main()
+            leave_processes()
         except UsageError as error:
             # torchrun's report shows the whole traceback of an error.
             raise UsageError(str(error)) from None

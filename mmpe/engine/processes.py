@@ -20,7 +20,7 @@ from mmengine.registry import MODEL_WRAPPERS
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
-from .command_line import UsageError
+from .usage_error import UsageError
 
 _PR_SET_PDEATHSIG = 1  # of Linux
 
@@ -57,6 +57,18 @@ def set_up_processes(cfg: Config) -> None:
     _wrap_without_device(cfg)
     if not distributed.is_initialized():
         _join_gloo(cfg)
+
+
+def leave_processes() -> None:
+    """Wait until all processes are done, then leave their group.
+
+    A process that exits with its group open can abort on the way out, whereupon
+    torchrun stops the others: in the middle of a checkpoint, if that is where
+    they are.
+    """
+    if distributed.is_initialized():
+        distributed.barrier()
+        distributed.destroy_process_group()
 
 
 def _name_ranks(launcher: str) -> None:
