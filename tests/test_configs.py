@@ -104,7 +104,8 @@ def test_name_says_what_it_is(path):
 @configs(TABLE)
 def test_name_says_which_model(path):
     model = load(path).model
-    encoding = re.search(r'_(sine|none|learned|peg|irpe-only|irpe)[_-]',
+    encoding = re.search(r'_(sine|none|learned|peg|irpe-only|irpe|shaw|huang|sasa|'
+                         r'transformer-xl)[_-]',
                          path.stem).group(1)
     types = dict(
         sine=['mmpe.SinePositionalEncoding'],
@@ -112,7 +113,14 @@ def test_name_says_which_model(path):
         learned=['mmpe.LearnedPositionalEncoding'],
         peg=['mmpe.PEG'],
         irpe=['mmpe.SinePositionalEncoding', 'mmpe.ImageRPE'],
-        **{'irpe-only': ['mmpe.ImageRPE']})
+        shaw=['mmpe.SinePositionalEncoding', 'mmpe.ShawRPE'],
+        huang=['mmpe.SinePositionalEncoding', 'mmpe.HuangRPE'],
+        sasa=['mmpe.SinePositionalEncoding', 'mmpe.SASARPE'],
+        **{
+            'irpe-only': ['mmpe.ImageRPE'],
+            'transformer-xl':
+            ['mmpe.SinePositionalEncoding', 'mmpe.TransformerXLRPE']
+        })
     assert [e.type for e in model.positional_encoding] == types[encoding]
     assert ('everywhere' in path.stem) == (
         model.get('memory_positional_encoding', 'same') is None)

@@ -83,7 +83,10 @@ def relative(encoding):
 
 
 # What deformable attention has no meaning for.
-DENSE_ONLY = ['iRPE qkv', 'iRPE bias on q']
+DENSE_ONLY = [
+    name for name in ENCODINGS if relative(name)
+    and name not in ('mmpe.ImageRPE', 'iRPE bias')
+]
 
 
 def pairs(hosts):
@@ -441,7 +444,7 @@ def test_compiling_changes_nothing(host, encoding):
 @pytest.mark.parametrize('encoding', DENSE_ONLY)
 @pytest.mark.parametrize('host', [h for h in HOSTS if h not in DENSE])
 def test_hosts_refuse_what_they_can_not_do(host, encoding):
-    with pytest.raises(ValueError, match='takes relative encodings on keys'):
+    with pytest.raises(ValueError, match="ImageRPE with target='k' only"):
         Host(host, encoding)
 
 

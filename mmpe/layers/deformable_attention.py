@@ -34,11 +34,12 @@ class MultiScaleDeformableAttention(_Attention):
     def check(terms: Sequence[BucketTerm]) -> None:
         """Raise a ValueError for terms that have no meaning here."""
         for term in terms:
-            if term.target not in ('k', 'bias') or term.buckets.flipped:
+            if (term.target not in ('k', 'bias') or term.buckets.flipped
+                    or term.buckets.whole_cells):
                 raise ValueError(
-                    "deformable attention takes relative encodings on keys, "
-                    "mode='bias' or 'contextual' with target='k': it has no "
-                    'keys or values of pairs for others')
+                    'of relative encodings, deformable attention takes '
+                    "ImageRPE with target='k' only: it has no pairs of "
+                    'queries and keys for others')
 
     def forward(self,
                 query: Tensor,

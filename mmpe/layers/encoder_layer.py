@@ -1,6 +1,7 @@
 """Encoder layers with the position encodings between them."""
 from typing import List, Optional, Type
 
+import torch
 from mmdet.models.layers.transformer.deformable_detr_layers import \
     DeformableDetrTransformerEncoderLayer
 from mmdet.models.layers.transformer.detr_layers import \
@@ -53,7 +54,9 @@ class PositionStream:
 
     def terms(self, i: int) -> List[BucketTerm]:
         """What layer ``i``'s attention takes."""
-        return self.encoding.terms(i, self._grids[i])
+        grid = self._grids[i]
+        with torch.autocast(grid.device.type, enabled=False):
+            return self.encoding.terms(i, grid)
 
     def grid(self, i: int) -> TokenGrid:
         """The grid of the tokens that layer ``i`` sees."""

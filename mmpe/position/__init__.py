@@ -4,10 +4,12 @@ from .irpe import ImageRPE
 from .learned import LearnedPositionalEncoding
 from .list import PositionEncodingList, as_items
 from .peg import PEG
+from .relative import HuangRPE, SASARPE, ShawRPE, TransformerXLRPE
 from .sine import SinePositionalEncoding
 from .terms import BucketTerm
 
 __all__ = [
-    'BucketTerm', 'ImageRPE', 'LearnedPositionalEncoding', 'PEG', 'PositionEncoding',
-    'PositionEncodingList', 'SinePositionalEncoding', 'TokenGrid', 'as_items'
+    'BucketTerm', 'HuangRPE', 'ImageRPE', 'LearnedPositionalEncoding', 'PEG',
+    'PositionEncoding', 'PositionEncodingList', 'SASARPE', 'ShawRPE',
+    'SinePositionalEncoding', 'TokenGrid', 'TransformerXLRPE', 'as_items'
 ]

@@ -137,7 +137,8 @@ class OffsetBuckets:
 
     Args:
         method (str): ``'euclidean'``, ``'quant'`` or ``'product'``; ``'rows'``
-            and ``'cols'`` are the two halves of cross.
+            and ``'cols'`` are the two halves of cross; ``'one'`` is one bucket
+            for all.
         index (str): One of ``INDICES``.
         params (tuple[float, float, float]): alpha, beta and gamma.
         rank (bool): Whether ``quant`` takes the rank of the distance, as the
@@ -145,12 +146,15 @@ class OffsetBuckets:
             Defaults to False.
         flipped (bool): Whether offsets are of key minus query instead.
             Defaults to False.
+        whole_cells (bool): Whether only offsets of whole cells have a meaning,
+            as between pairs of tokens. Defaults to False.
     """
     method: str
     index: str
     params: Tuple[float, float, float]
     rank: bool = False
     flipped: bool = False
+    whole_cells: bool = False
 
     @property
     def side(self) -> int:
@@ -158,6 +162,8 @@ class OffsetBuckets:
 
     @property
     def count(self) -> int:
+        if self.method == 'one':
+            return 1
         return self.side**2 if self.method == 'product' else self.side
 
     def __call__(self, dy: Tensor, dx: Tensor) -> Tensor:
@@ -168,6 +174,8 @@ class OffsetBuckets:
             return self._bucket(dy) * self.side + self._bucket(dx)
         if self.method in ('rows', 'cols'):
             return self._bucket(dy if self.method == 'rows' else dx)
+        if self.method == 'one':
+            return torch.zeros_like(dy + dx, dtype=torch.long)
         square = dy**2 + dx**2
         if self.method == 'euclidean':
             return self._bucket(square.double().sqrt().round())
@@ -187,6 +195,8 @@ class OffsetBuckets:
             return rows, self(zero(dx), dx) % self.side, self.side
         if self.method == 'rows':
             return self(dy, dy), zero(dx), 1
+        if self.method == 'one':
+            return zero(dy), zero(dx), 1
         if self.method == 'cols':
             return zero(dy), self(dx, dx), self.side
         return None

@@ -1,0 +1,8 @@
+_base_ = './detr_r50_irpe_8xb2-150e_coco.py'
+
+# The recipe of iRPE's DETR with Huang's encoding; no paper has these numbers.
+model = dict(
+    positional_encoding=[
+        dict(type='mmpe.SinePositionalEncoding', normalize=True),
+        dict(type='mmpe.HuangRPE')
+    ])
