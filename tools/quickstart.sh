@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Set up .venv, then train, test and compare three position encodings on 16
-# real COCO images, on two CPU cores: about 4 minutes after the set-up. What is
+# Set up .venv, then train, test and compare four position encodings on 16
+# real COCO images, on two CPU cores: about 6 minutes after the set-up. What is
 # run is printed, and can be typed by hand.
 #
 #     bash tools/quickstart.sh
