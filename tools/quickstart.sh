@@ -6,6 +6,7 @@
 #     bash tools/quickstart.sh
 #
 # QUICKSTART_OUT   folder for the runs; work_dirs/quickstart
+# MMPE_STACK       stock (the default) or onedl: see setup_env.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,5 +15,6 @@ if (( $# )); then
     exit 2
 fi
 bash tools/setup_env.sh
+venv=".venv-${MMPE_STACK:-stock}"
 # Warnings of the packages that mmpe stands on would bury the table.
-exec .venv/bin/python -W ignore tools/quickstart.py
+exec "${venv%-stock}/bin/python" -W ignore tools/quickstart.py

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Make .venv in this checkout: torch, the OpenMMLab packages and mmpe itself.
+# Make .venv in this checkout: torch, the OpenMMLab packages and mmpe itself; or
+# .venv-onedl, with their maintained fork OneDL instead. Both can be there.
 # Run it again at any time: it keeps what is in order and mends what an
 # interrupted run left.
 #
@@ -7,20 +8,21 @@
 #                                      were built before: about 2 minutes
 #     bash tools/setup_env.sh --ops    mmcv with them: 10 minutes more, once
 #
+# MMPE_STACK    stock (the default) or onedl: whose packages
 # PYTHON        the Python to use, 3.10 to 3.12
 # MMPE_TORCH    what to have pip install for torch, options included, such as
 #               "torch==2.13.0 --index-url URL"; remembered
 # MMPE_CACHE    where built wheels are kept; ~/.cache/mmpe
 set -euo pipefail
 
-mmcv=2.1.0
 default_torch=torch==2.13.0
-packages=('setuptools<82' wheel mmengine==0.10.7 mmdet==3.3.0
-    mmsegmentation==1.2.2 ftfy regex prettytable pycocotools matplotlib
+packages=('setuptools<82' wheel ftfy regex prettytable pycocotools matplotlib
     pytest hypothesis)
+stack="${MMPE_STACK:-stock}"
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-venv="$root/.venv"
+venv="$root/.venv-$stack"
+venv="${venv%-stock}"
 python="$venv/bin/python"
 log="$venv/setup.log"
 cache="${MMPE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/mmpe}"
@@ -38,6 +40,21 @@ quietly() {
     tail -n 40 "$log" >&2
     fail "This failed: $*"
 }
+
+case "$stack" in
+    stock)
+        mmcv=mmcv==2.1.0
+        packages+=(mmengine==0.10.7 mmdet==3.3.0 mmsegmentation==1.2.2)
+        ;;
+    onedl)
+        mmcv=onedl-mmcv==2.3.6
+        packages+=(onedl-mmengine==0.10.12 onedl-mmdetection==3.5.1
+            onedl-mmsegmentation==1.4.2)
+        ;;
+    *) fail "MMPE_STACK must be stock or onedl, got: $stack" ;;
+esac
+mmcv_name="${mmcv%==*}"
+wheel_name="${mmcv_name//-/_}"
 
 pip() { quietly "$python" -m pip "$@"; }
 
@@ -97,7 +114,7 @@ make_venv() {
         [[ "$made_at" == "$venv" ]] || broken="This checkout has moved"
     fi
     if [[ -n "$broken" ]]; then
-        say "$broken: starting .venv anew"
+        say "$broken: starting ${venv##*/} anew"
         rm -rf "$venv"
     fi
     "$python" -c 'import pip' 2>/dev/null && return
@@ -153,7 +170,7 @@ if torch.cuda.is_available() or os.getenv('FORCE_CUDA') == '1':
         f'{major}.{minor}' for major, minor in sorted(capabilities))
     device = f'cuda{torch.version.cuda or torch.version.hip}-{arch}'
 key = '-'.join([
-    f'mmcv-{sys.argv[1]}', sysconfig.get_config_var('SOABI'),
+    sys.argv[1].replace('==', '-'), sysconfig.get_config_var('SOABI'),
     *platform.libc_ver(), f'torch{torch.__version__}',
     f'cxx11abi{int(torch.compiled_with_cxx11_abi())}', device])
 print(''.join(c if c.isalnum() or c in '-+._' else '_' for c in key))
@@ -162,7 +179,7 @@ PYTHON
 
 # The wheel in the cache, if it is there.
 find_wheel() {
-    local wheels=("$cache/$key"/mmcv-*.whl)
+    local wheels=("$cache/$key/$wheel_name"-*.whl)
     [[ -f "${wheels[0]}" ]] && wheel="${wheels[0]}"
 }
 
@@ -176,7 +193,7 @@ build_wheel() (
     fi
     install ninja psutil
     jobs="${MAX_JOBS:-$("$python" -c 'import os; print(os.cpu_count())')}"
-    say "Building mmcv $mmcv with its compiled ops, once for this torch:" \
+    say "Building $mmcv with its compiled ops, once for this torch:" \
         "about $((20 / jobs + 1)) minutes on $jobs cores, longer for a GPU"
     folder="$(mktemp -d "$cache/build.XXXXXX")"
     # The sleep outlives us: it must not hold our locks nor our output open.
@@ -187,17 +204,17 @@ build_wheel() (
     trap 'kill $!; rm -rf "$folder"' EXIT
     # pip's own cache may hold a build for another torch, or one without ops.
     PATH="$venv/bin:$PATH" MMCV_WITH_OPS=1 MAX_JOBS="$jobs" pip wheel -v \
-        --no-deps --no-build-isolation --no-cache-dir --no-binary mmcv \
-        --wheel-dir "$folder" "mmcv==$mmcv"
-    "$python" -m zipfile -l "$folder"/mmcv-*.whl | grep '^mmcv/_ext\.' >/dev/null ||
+        --no-deps --no-build-isolation --no-cache-dir --no-binary "$mmcv_name" \
+        --wheel-dir "$folder" "$mmcv"
+    "$python" -m zipfile -l "$folder"/*.whl | grep '^mmcv/_ext\.' >/dev/null ||
         fail "mmcv was built without its ops (log: $log)"
     mkdir -p "$cache/$key"
-    mv "$folder"/mmcv-*.whl "$cache/$key/"
+    mv "$folder"/*.whl "$cache/$key/"
 )
 
 # mmcv with its ops if they are wanted ($1) or were built before.
 install_mmcv() {
-    local key wheel="mmcv-lite==$mmcv"
+    local key wheel="$mmcv" options=(--no-deps --ignore-installed)
     key="$(ops_key)"
     if ! find_wheel && [[ "$1" == ops ]]; then
         mkdir -p "$cache"
@@ -209,12 +226,19 @@ install_mmcv() {
     fi
     kind=lite
     [[ "$wheel" != *.whl ]] || kind=ops
+    if [[ "$kind" == lite && "$stack" == stock ]]; then
+        wheel="mmcv-lite==${mmcv#*==}"
+    elif [[ "$kind" == lite ]]; then
+        # The fork has no package without ops, but pip builds it without them
+        # where that doesn't see torch. Its cache may hold a build with them.
+        options+=(--no-cache-dir --no-binary "$mmcv_name")
+    fi
     say "Installing mmcv ($kind)"
     rm -f "$venv/mmpe-mmcv"
     # Both kinds own the same folder.
-    pip uninstall -y mmcv mmcv-lite
+    pip uninstall -y mmcv mmcv-lite onedl-mmcv
     rm -rf "$venv"/lib/python*/site-packages/mmcv
-    install --no-deps --ignore-installed "$wheel"
+    install "${options[@]}" "$wheel"
     [[ "$kind" == lite ]] || quietly "$python" -c 'import torch, mmcv._ext'
     echo "$kind" >"$venv/mmpe-mmcv"
 }
@@ -237,7 +261,7 @@ fingerprint="$(echo "$root $torch" |
 if [[ "$(cat "$venv/mmpe-base" 2>/dev/null)" != "$fingerprint" ]] ||
     ! "$python" -c 'import pip' 2>/dev/null; then
     find_python
-    [[ "$want" == lite ]] || compgen -G "$cache/*/mmcv-*.whl" >/dev/null ||
+    [[ "$want" == lite ]] || compgen -G "$cache/*/$wheel_name-*.whl" >/dev/null ||
         require_compiler "$base_python"
     make_venv
     install_base
