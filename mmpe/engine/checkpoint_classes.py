@@ -13,6 +13,7 @@ from typing import Any, Callable, List, Tuple
 import numpy as np
 import torch
 from mmengine.logging import HistoryBuffer
+from mmengine.runner import checkpoint as mmengine_checkpoint
 
 _NUMBERS = '?bhilqBHILQefd'  # numpy's codes for booleans, integers, floats
 _STATISTICS = ('min', 'max', 'current', 'mean')
@@ -30,6 +31,15 @@ def allow_checkpoint_classes() -> None:
     os.environ.pop('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', None)
     if hasattr(torch.serialization, 'get_unsafe_globals_in_checkpoint'):
         torch.serialization.add_safe_globals(_harmless_globals())
+    # The fork's mmengine lists getattr itself, and reads what torch refuses
+    # once more, without restriction.
+    if hasattr(mmengine_checkpoint, '_safe_torch_load'):
+        mmengine_checkpoint._safe_torch_load = _load
+
+
+def _load(file: Any, map_location: Any = None) -> Any:
+    """What the stock mmengine calls."""
+    return torch.load(file, map_location=map_location)
 
 
 def _harmless_globals() -> List[Any]:

@@ -8,7 +8,7 @@ import torch
 from mmengine.evaluator import BaseMetric
 from mmengine.logging import HistoryBuffer
 from mmengine.model import BaseModel
-from mmengine.runner import Runner
+from mmengine.runner import CheckpointLoader, Runner
 from torch import nn
 from torch.utils.data import Dataset
 
@@ -160,6 +160,8 @@ class Forged:
 
 
 @restricted
+@pytest.mark.parametrize(
+    'load', [torch.load, CheckpointLoader.load_checkpoint])
 @pytest.mark.parametrize('forged', [
     Forged(getattr, HistoryBuffer, '__init__'),
     Forged(getattr, np.ndarray, 'tofile'),
@@ -167,8 +169,8 @@ class Forged:
     Forged(print, 'unpickled'),
     Forged(np.load, 'somewhere'),
 ], ids=lambda forged: str(forged.reduced))
-def test_nothing_else_gets_in(forged, tmp_path):
+def test_nothing_else_gets_in(forged, load, tmp_path):
     allow_checkpoint_classes()
     torch.save(dict(meta=forged), tmp_path / 'forged.pth')
     with pytest.raises(pickle.UnpicklingError):
-        torch.load(tmp_path / 'forged.pth')
+        load(str(tmp_path / 'forged.pth'))
