@@ -80,8 +80,10 @@ time.sleep(100)
     job = start('bash', '-euc',
                 'source "$1"; PYTHONPATH=$ROOT; ROOT=$2; launch 1 tool.py',
                 'bash', TOOLS / 'launch.sh', tmp_path)
-    while job.stdout.readline().strip() != 'ready':
-        assert job.poll() is None
+    said = []
+    while 'ready\n' not in said:
+        said.append(job.stdout.readline())
+        assert said[-1], ''.join(said)
     job.kill()
     job.communicate(timeout=60)  # until no process holds its output open
 
