@@ -151,9 +151,11 @@ def launch(tmp_path):
 
 
 def test_jobs_started_together_get_two_ports(launch):
+    # One write a line, or those of two processes could mix.
     code = ('import os, sys, time; time.sleep(1); '
-            'print("|".join([os.environ["MASTER_PORT"], '
-            'os.environ["OMP_NUM_THREADS"], *sys.argv[1:]]), flush=True)')
+            'line = "|".join([os.environ["MASTER_PORT"], '
+            'os.environ["OMP_NUM_THREADS"], *sys.argv[1:]]); '
+            'os.write(1, f"{line}\\n".encode())')
     jobs = [launch(code, 'an argument'), launch(code, OMP_NUM_THREADS='7')]
     outputs = [job.communicate(timeout=100)[0] for job in jobs]
     assert [job.returncode for job in jobs] == [0, 0], outputs
