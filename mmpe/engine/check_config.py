@@ -75,8 +75,12 @@ def _check_host(cfg: Config) -> None:
     """MMDetection's detectors fail on a list without saying why."""
     model = cfg.get('model') or {}
     kind = model.get('type')
-    if isinstance(kind, str) and not kind.startswith('mmpe.') and isinstance(
-            model.get('positional_encoding'), (list, tuple)):
+    if not isinstance(model.get('positional_encoding'), (list, tuple)):
+        return
+    from mmdet.registry import MODELS  # when it is needed
+    cls = MODELS.get(kind) if isinstance(kind, str) else kind
+    # A detector of the user's own may take a list.
+    if cls is not None and cls.__module__.startswith('mmdet.'):
         raise UsageError(
             f'config {cfg.filename}: model.type={kind!r} takes no list '
             'as positional_encoding; the detectors that do are '

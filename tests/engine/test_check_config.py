@@ -5,6 +5,7 @@ import pytest
 from mmengine.config import Config, ConfigDict
 from mmengine.registry import MODELS
 
+from mmpe.engine.check_config import config_errors
 from mmpe.engine.command_line import load_config, make_parser
 from mmpe.engine.runner import build_runner
 from mmpe.engine.usage_error import UsageError
@@ -133,3 +134,15 @@ def test_config_that_a_run_leaves_is_the_same_again(tmp_path):
     cfg.dump(tmp_path / 'left.py')
     again = Config.fromfile(tmp_path / 'left.py')
     assert again.pretty_text == cfg.pretty_text
+
+
+def test_a_detector_of_the_users_own_may_take_a_list(read):
+    from mmpe.detectors import DETR
+
+    @MODELS.register_module(force=True)
+    class MyDETR(DETR):
+        pass
+
+    cfg = read(BASE + "model = dict(type='MyDETR', positional_encoding=[])")
+    with config_errors(cfg):
+        pass
