@@ -1,4 +1,4 @@
-"""The COCO sample that ships with the repository: licences, files, geometry."""
+"""The COCO sample in the repository: licences, files, geometry."""
 import json
 from pathlib import Path
 
