@@ -12,7 +12,7 @@ from mmengine.logging import print_log
 from mmengine.registry import Registry
 
 from mmpe.nearest import did_you_mean
-from mmpe.position import PositionEncoding
+from mmpe.position import PositionEncoding, check_items
 from .usage_error import UsageError
 
 # Code that a config only hands values to. An error that passed through
@@ -62,6 +62,7 @@ def config_errors(cfg: Config) -> Iterator[None]:
     """
     _check_host(cfg)
     try:
+        _check_lists(cfg)
         yield
     except (AssertionError, KeyError, TypeError, ValueError) as error:
         if not str(error) or not _is_of_libraries(error):
@@ -71,16 +72,27 @@ def config_errors(cfg: Config) -> Iterator[None]:
             f'config {cfg.filename}: {_reason(error)}') from error
 
 
+def _check_lists(cfg: Config) -> None:
+    """What building would find out too, but only after the runner has filled
+    the screen with the environment and the config."""
+    model = cfg.get('model') or {}
+    for key in 'positional_encoding', 'memory_positional_encoding':
+        if isinstance(model.get(key), (list, tuple)):
+            check_items(model[key])
+
+
 def _check_host(cfg: Config) -> None:
     """MMDetection's detectors fail on a list without saying why."""
     model = cfg.get('model') or {}
     kind = model.get('type')
-    if not isinstance(model.get('positional_encoding'), (list, tuple)):
-        return
     from mmdet.registry import MODELS  # when it is needed
     cls = MODELS.get(kind) if isinstance(kind, str) else kind
+    if cls is None and str(kind).startswith('mmpe.'):
+        raise UsageError(
+            f"config {cfg.filename}: {_unknown_type(kind, 'model')}")
     # A detector of the user's own may take a list.
-    if cls is not None and cls.__module__.startswith('mmdet.'):
+    if (isinstance(model.get('positional_encoding'), (list, tuple))
+            and cls is not None and cls.__module__.startswith('mmdet.')):
         raise UsageError(
             f'config {cfg.filename}: model.type={kind!r} takes no list '
             'as positional_encoding; the detectors that do are '

@@ -2,7 +2,7 @@
 from .base import PositionEncoding, TokenGrid
 from .irpe import ImageRPE
 from .learned import LearnedPositionalEncoding
-from .list import PositionEncodingList, as_items
+from .list import PositionEncodingList, as_items, check_items
 from .peg import PEG
 from .relative import HuangRPE, SASARPE, ShawRPE, TransformerXLRPE
 from .sine import SinePositionalEncoding
@@ -11,5 +11,5 @@ from .terms import BucketTerm
 __all__ = [
     'BucketTerm', 'HuangRPE', 'ImageRPE', 'LearnedPositionalEncoding', 'PEG',
     'PositionEncoding', 'PositionEncodingList', 'SASARPE', 'ShawRPE',
-    'SinePositionalEncoding', 'TokenGrid', 'TransformerXLRPE', 'as_items'
+    'SinePositionalEncoding', 'TokenGrid', 'TransformerXLRPE', 'as_items', 'check_items'
 ]

@@ -33,9 +33,7 @@ class PositionEncodingList(PositionEncoding):
 
     def __init__(self, items: Sequence[dict], **host) -> None:
         super().__init__(**host)
-        for item in items:
-            cls = _find(item)
-            _check_arguments(cls, item)
+        for cls, item in zip(check_items(items), items):
             try:
                 arguments = {k: v for k, v in item.items() if k != 'type'}
                 encoding = cls(**arguments, **host)
@@ -110,30 +108,52 @@ def as_items(cfg: Union[dict, Sequence[dict]]) -> List[dict]:
         f"[dict(type='mmpe.PEG')], or [] for none; got {cfg!r}")
 
 
+def check_items(items: Sequence[dict]) -> List[type]:
+    """The classes of ``items``, whose names and arguments are checked.
+
+    Raises:
+        TypeError: If an item isn't a dict with a ``type``, or has an argument
+            that its type doesn't take.
+        KeyError: If there is no encoding of that type.
+    """
+    classes = [_find(item) for item in items]
+    for cls, item in zip(classes, items):
+        _check_arguments(cls, item)
+    return classes
+
+
 def _find(item: dict) -> type:
     if not isinstance(item, dict) or 'type' not in item:
         raise TypeError('an item of positional_encoding must be a dict with a '
                         f'type, got {item!r}')
     kind = item['type']
-    cls = kind if isinstance(kind, type) else MODELS.get(kind)
+    cls = kind
+    if not isinstance(kind, type):
+        found = (registry.get(kind) for registry in _registries())
+        cls = next((c for c in found if c is not None), None)
     if cls is None:
-        raise KeyError(_unknown(kind))
+        raise KeyError(f'no position encoding {kind!r}.'
+                       f'{did_you_mean(kind, _known())} '
+                       f'Known: {", ".join(_known())}')
     if not (isinstance(cls, type) and issubclass(cls, PositionEncoding)):
         raise TypeError(
             f'{kind} is not a position encoding. Known: {_known()}')
     return cls
 
 
+def _registries() -> List[Registry]:
+    """Ours, and that of the config's scope, where a user's own modules are
+    found without a prefix."""
+    with MODELS.switch_scope_and_registry(None) as current:
+        return [MODELS, current] if current is not MODELS else [MODELS]
+
+
 def _known() -> List[str]:
     """Encodings by the name that users write, own ones too."""
     return sorted(
-        f'{MODELS.scope}.{name}' for name, cls in MODELS.module_dict.items()
+        f'{registry.scope}.{name}' for registry in _registries()
+        for name, cls in registry.module_dict.items()
         if isinstance(cls, type) and issubclass(cls, PositionEncoding))
-
-
-def _unknown(kind: str) -> str:
-    return (f'no position encoding {kind!r}.{did_you_mean(kind, _known())} '
-            f'Known: {", ".join(_known())}')
 
 
 def _check_arguments(cls: type, item: dict) -> None:
@@ -148,7 +168,8 @@ def _check_arguments(cls: type, item: dict) -> None:
     if not wrong:
         return
     message = (f"{item['type']} has no argument {', '.join(map(repr, wrong))}"
-               f"; it takes {', '.join(sorted(accepted))}")
+               f'.{did_you_mean(wrong[0], accepted)} It takes '
+               f"{', '.join(sorted(accepted))}")
     if {'num_feats', 'normalize'} & set(wrong):
         message += ('. If the base config brought these, write a list, '
                     f"positional_encoding=[dict(type='{item['type']}', ...)]:"

@@ -1,7 +1,8 @@
 """What a user writes in the list, and what goes wrong."""
 import pytest
 
-from mmpe.position import ImageRPE, PositionEncodingList, as_items
+from mmpe.position import (ImageRPE, PositionEncoding, PositionEncodingList,
+                           as_items)
 
 HOST = dict(embed_dims=16, num_heads=2, num_layers=3)
 
@@ -32,7 +33,7 @@ def test_what_is_no_encoding():
 def test_wrong_argument_is_named():
     message = error(dict(type='mmpe.PEG', kernel=3), TypeError)
     assert "mmpe.PEG has no argument 'kernel'" in message
-    assert 'kernel_size' in message
+    assert 'Did you mean kernel_size?' in message
 
 
 def test_leftover_keys_say_so():
@@ -121,3 +122,19 @@ def test_a_dict_without_type_is_a_sine():
     ]
     with pytest.raises(TypeError, match='must be a list'):
         as_items(None)
+
+
+def test_own_encodings_need_no_prefix_in_the_scope_of_the_config():
+    # As newcomers write them: MMDetection's registry and its bare name.
+    from mmdet.registry import MODELS
+    from mmengine.registry import DefaultScope
+
+    @MODELS.register_module(force=True)
+    class OwnEncoding(PositionEncoding):
+        pass
+
+    with DefaultScope.overwrite_default_scope('mmdet'):
+        encodings = PositionEncodingList([dict(type='OwnEncoding')], **HOST)
+        assert type(encodings.encodings[0]) is OwnEncoding
+        assert 'Did you mean mmdet.OwnEncoding?' in error(
+            dict(type='OwnEncodin'), KeyError)
