@@ -16,6 +16,8 @@ settings.register_profile(
     'mmpe', deadline=None, derandomize=True, max_examples=25)
 settings.load_profile('mmpe')
 MMLogger.get_instance('tests', log_level='WARNING')
+# Steps as small as these wait more for a second thread than it helps.
+torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)

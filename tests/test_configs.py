@@ -56,15 +56,6 @@ def build(cfg: Config):
     return model
 
 
-@pytest.fixture(autouse=True, scope='module')
-def one_thread():
-    """Steps as small as these wait more for a second thread than it helps."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def count(model) -> int:
     return sum(p.numel() for p in model.parameters())
 

@@ -1,5 +1,6 @@
 """What a position encoding is. Imports PyTorch and MMEngine only."""
-from .base import PositionEncoding, TokenGrid
+from .base import PositionEncoding
+from .grid import TokenGrid
 from .irpe import ImageRPE
 from .learned import LearnedPositionalEncoding
 from .list import PositionEncodingList, as_items, check_items

@@ -6,7 +6,8 @@ import torch
 from torch import nn
 
 from mmpe.registry import MODELS
-from .base import PositionEncoding, TokenGrid
+from .base import PositionEncoding
+from .grid import TokenGrid
 from .buckets import INDICES, OffsetBuckets
 from .terms import BucketTerm
 

@@ -3,7 +3,8 @@ import torch
 from torch import Tensor, nn
 
 from mmpe.registry import MODELS
-from .base import PositionEncoding, TokenGrid
+from .base import PositionEncoding
+from .grid import TokenGrid
 
 
 @MODELS.register_module()

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from mmpe.nearest import did_you_mean
 from mmpe.registry import MODELS
-from .base import PositionEncoding, TokenGrid
+from .base import PositionEncoding
+from .grid import TokenGrid
 from .terms import BucketTerm
 
 _HOST = ('embed_dims', 'num_heads', 'num_layers', 'num_prefix')

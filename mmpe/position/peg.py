@@ -5,7 +5,8 @@ import torch
 from torch import Tensor, nn
 
 from mmpe.registry import MODELS
-from .base import PositionEncoding, TokenGrid
+from .base import PositionEncoding
+from .grid import TokenGrid
 from .valid_norm import build_valid_norm
 
 

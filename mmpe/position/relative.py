@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from mmpe.registry import MODELS
-from .base import PositionEncoding, TokenGrid
+from .base import PositionEncoding
+from .grid import TokenGrid
 from .buckets import INDICES, OffsetBuckets
 from .terms import BucketTerm
 

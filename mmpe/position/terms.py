@@ -1,13 +1,10 @@
 """What encodings of offsets give to an attention."""
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from .buckets import BucketMap, OffsetBuckets
-
-if TYPE_CHECKING:
-    from .base import TokenGrid
+from .grid import TokenGrid
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class BucketTerm:
     target: str
     table: Tensor
     buckets: OffsetBuckets
-    grid: 'TokenGrid'
+    grid: TokenGrid
 
     @property
     def map(self) -> BucketMap:
