@@ -107,7 +107,7 @@ class ImageRPE(PositionEncoding):
             str(i): nn.ParameterDict(self._make_tables(heads))
             for i in sorted(layers)
         })
-        self.init_weights()
+        self._fill()
 
     @classmethod
     def from_flag(cls, flag: str) -> Dict:
@@ -158,12 +158,15 @@ class ImageRPE(PositionEncoding):
 
     def init_weights(self) -> None:
         """Zero, or Xavier's rule as the published DETR models had it."""
+        self._fill()
+        super().init_weights()
+
+    def _fill(self) -> None:
         for table in self.parameters():
             if self.init == 'zero':
                 nn.init.zeros_(table)
             else:
                 nn.init.xavier_uniform_(table)
-        super().init_weights()
 
     def terms(self, i: int, grid: TokenGrid) -> List[BucketTerm]:
         if str(i) not in self.tables:

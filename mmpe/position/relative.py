@@ -56,9 +56,12 @@ class _OffsetEncoding(PositionEncoding):
             nn.Parameter(torch.zeros(shape)) for _ in range(self.num_layers))
 
     def init_weights(self) -> None:
+        self._fill()
+        super().init_weights()
+
+    def _fill(self) -> None:
         for table in self.parameters():
             nn.init.zeros_(table)
-        super().init_weights()
 
 
 @MODELS.register_module()
@@ -190,11 +193,11 @@ class TransformerXLRPE(_OffsetEncoding):
             'waves',
             torch.stack([angle.sin(), angle.cos()], 2).flatten(1),
             persistent=False)
-        self.init_weights()
+        self._fill()
 
-    def init_weights(self) -> None:
-        """W by Xavier's rule: at zero nothing here would get a gradient."""
-        super().init_weights()
+    def _fill(self) -> None:
+        # At zero nothing here would get a gradient.
+        super()._fill()
         for weight in self.project:
             nn.init.xavier_uniform_(weight)
 
