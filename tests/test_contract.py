@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from models import build, move_parameters, samples, small_cfg
 from torch.testing import assert_close
 
-from mmpe.layers import PositionStream, bucket_attention
+from mmpe.layers import PositionStream, term_attention
 from mmpe.position import PositionEncoding, TokenGrid
 from mmpe.registry import MODELS
 
@@ -460,7 +460,7 @@ def test_tiles_equal_all_pairs_at_once(encoding, sizes, more):
     outputs = []
     for threshold in 0, 512:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bucket_attention, 'DENSE_TOKENS', threshold)
+            patch.setattr(term_attention, 'DENSE_TOKENS', threshold)
             host.model.zero_grad()
             memory = host.encode(maps, sizes)
             memory.square().sum().backward()

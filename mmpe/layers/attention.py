@@ -6,8 +6,8 @@ import torch.nn.functional as F
 from mmcv.cnn.bricks.transformer import MultiheadAttention as _Attention
 from torch import Tensor, nn
 
-from mmpe.position.terms import BucketTerm
-from .bucket_attention import bucket_attention
+from mmpe.position.terms import Term
+from .term_attention import attend
 
 
 class MultiheadAttention(_Attention):
@@ -37,7 +37,7 @@ class MultiheadAttention(_Attention):
                 module.__class__ = cls
 
     @staticmethod
-    def check(terms: Sequence[BucketTerm]) -> None:
+    def check(terms: Sequence[Term]) -> None:
         """Dense attention takes all terms."""
 
     def forward(self,
@@ -49,7 +49,7 @@ class MultiheadAttention(_Attention):
                 key_pos: Optional[Tensor] = None,
                 attn_mask: Optional[Tensor] = None,
                 key_padding_mask: Optional[Tensor] = None,
-                terms: Sequence[BucketTerm] = (),
+                terms: Sequence[Term] = (),
                 **kwargs) -> Tensor:
         """Attend.
 
@@ -68,7 +68,7 @@ class MultiheadAttention(_Attention):
                 Defaults to None.
             key_padding_mask (Tensor, optional): bool, ``(B, M)``, True is
                 padding. Defaults to None.
-            terms (Sequence[BucketTerm]): What position encodings add.
+            terms (Sequence[Term]): What position encodings add.
                 Defaults to ().
 
         Returns:
@@ -87,12 +87,7 @@ class MultiheadAttention(_Attention):
         q, k, v = self._project(query, key, value)
         mask = self._merge(attn_mask, key_padding_mask, q)
         dropout = self.attn.dropout if self.training else 0.
-        # PyTorch can't fuse terms and, on a CPU, dropout.
-        if terms or (dropout and q.device.type == 'cpu'):
-            out = bucket_attention(q, k, v, mask, dropout, terms)
-        else:
-            out = F.scaled_dot_product_attention(
-                q, k, v, attn_mask=mask, dropout_p=dropout)
+        out = attend(q, k, v, mask, dropout, terms)
         out = self.attn.out_proj(out.transpose(1, 2).flatten(2))
         return identity + self.dropout_layer(self.proj_drop(out))
 

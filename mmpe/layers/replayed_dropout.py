@@ -2,8 +2,10 @@
 import torch
 from torch import Tensor
 
+from .scratch import Scratch
 
-def keep_mask(like: Tensor, p: float, seed: int) -> Tensor:
+
+def keep_mask(like: Tensor, p: float, seed: int, scratch: Scratch) -> Tensor:
     """1 / (1 - p) with probability 1 - p, else 0; the same for the same seed.
 
     Made of random 16-bit numbers, so p is rounded to a multiple of 2^-16:
@@ -13,6 +15,7 @@ def keep_mask(like: Tensor, p: float, seed: int) -> Tensor:
         like (Tensor): Its shape, type and device are the mask's.
         p (float): Probability of dropping.
         seed (int): What the mask is drawn from.
+        scratch (Scratch): Where the mask is put.
     """
     generator = torch.Generator(like.device).manual_seed(seed)
     count = like.numel()
@@ -20,5 +23,6 @@ def keep_mask(like: Tensor, p: float, seed: int) -> Tensor:
     words.random_(-2**63, None, generator=generator)
     bits = words.view(torch.int16)[:count].view(like.shape)
     dropped = round(p * 2**16)
-    keep = (bits >= dropped - 2**15).to(like.dtype)
+    keep = scratch('keep', *like.shape)
+    torch.ge(bits, dropped - 2**15, out=keep)
     return keep.mul_(2**16 / (2**16 - dropped))

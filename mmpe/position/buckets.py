@@ -106,7 +106,7 @@ class BucketMap:
     @cached_property
     def rows_one_hot(self) -> Tensor:
         """``(h, rows, h)``: 1 where query and key row have that bucket."""
-        count = self.num_buckets // self.axes[2]
+        count = (self.num_buckets - (self.num_prefix > 0)) // self.axes[2]
         return one_hot(self.row_ids, count).transpose(1, 2).float()
 
     @cached_property

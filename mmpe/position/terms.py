@@ -1,6 +1,8 @@
-"""What encodings of offsets give to an attention."""
+"""What encodings give to an attention."""
 from dataclasses import dataclass
+from typing import Union
 
+import torch
 from torch import Tensor
 
 from .buckets import BucketMap, OffsetBuckets
@@ -9,7 +11,7 @@ from .grid import TokenGrid
 
 @dataclass(frozen=True)
 class BucketTerm:
-    """What an attention takes from an encoding of offsets.
+    """What an attention adds for the bucket of each pair's offset.
 
     With c the attention's scale and id(i, j) the bucket of query i and key j:
 
@@ -21,8 +23,9 @@ class BucketTerm:
 
     Args:
         target (str): One of these four.
-        table (Tensor): ``(H or 1, D, nb)`` for k and q, ``(H or 1, nb)`` for
-            a bias, ``(H or 1, nb, D)`` for v.
+        table (Tensor): ``(H or 1, D, nb)`` for k and q, ``(H or 1, nb, D)``
+            for v, ``(H or 1, nb)`` or, where each image has its own,
+            ``(B, H or 1, nb)`` for a bias.
         buckets (OffsetBuckets): id above.
         grid (TokenGrid): How queries and keys lie.
     """
@@ -43,3 +46,33 @@ class BucketTerm:
                              f'one level, got the grids {self.grid.shapes}')
         return self.buckets.on(self.grid.shapes[0], self.grid.num_prefix,
                                self.grid.device)
+
+
+@dataclass(frozen=True)
+class LogitScale:
+    """What an attention multiplies logits with, instead of D^-0.5."""
+    scale: float
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """What an attention turns queries and keys by before their product.
+
+    The pair (x_2i, x_2i+1) of a head is turned by the i-th angle of its token
+    (RoFormer, eq. 34). Bucket terms see queries and keys that aren't turned,
+    for a turned one depends on where it is.
+
+    Args:
+        angles (Tensor): Radians, ``(B or 1, H or 1, N, D / 2)``.
+    """
+    angles: Tensor
+
+    def turn(self, x: Tensor) -> Tensor:
+        """``(B, H, N, D)``, in the type of ``x``."""
+        pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+        angles = self.angles.float()
+        turned = pairs * torch.polar(torch.ones_like(angles), angles)
+        return torch.view_as_real(turned).flatten(-2).to(x.dtype)
+
+
+Term = Union[BucketTerm, LogitScale, Rotation]

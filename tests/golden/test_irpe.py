@@ -11,9 +11,10 @@ from models import build, small_cfg
 from test_transformers import DETR, given, load_strictly, run, tokens
 from torch.testing import assert_close
 
-from mmpe.layers import MultiheadAttention, bucket_attention
-from mmpe.layers.bucket_attention import dense_attention, tiled_attention
-from mmpe.layers.bucket_ops import expand, expand_keys, multiply, reduce
+from mmpe.layers import MultiheadAttention, term_attention
+from mmpe.layers.scratch import Scratch
+from mmpe.layers.term_attention import dense_attention, tiled_attention
+from mmpe.layers.tile_terms import LOGIT_TERMS, ValueTerm
 from mmpe.position import ImageRPE, TokenGrid
 from mmpe.position.buckets import OffsetBuckets, piecewise_index
 
@@ -98,30 +99,63 @@ def prefixed(c, start):
 
 
 def module(term, x, heads):
-    """A term by itself, tile by tile, ``(B, H, N, N)`` or, on v, ``D``."""
-    map_, table = term.map, term.table
-    n = map_.num_tokens
-    tiles = [slice(i, j) for i, j in _tile_bounds(map_)]
-    if term.target == 'bias':
-        rows = table[:, None].expand(-1, n, -1)
-        return torch.cat([expand(map_, rows[:, t], t) for t in tiles], 1)[None]
-    x = x.flatten(0, 1)
-    if term.target == 'v':
-        sums = torch.cat([reduce(map_, x[:, t], t) for t in tiles], 1)
-        out = multiply(sums, table, heads)
-    else:
-        scores = multiply(x, table, heads)
-        out = torch.cat([
-            expand(map_, scores[:, t], t) if term.target == 'k' else
-            expand_keys(map_, scores, t) for t in tiles
-        ], 1)
-    return out.unflatten(0, (-1, heads))
+    """A term by itself, tile by tile, ``(B, H, N, N)`` or, on v, ``D``, and
+    its transpose: gradients of x and of the table."""
+    return _Module.apply(x, term.table, term, heads)
 
 
-def _tile_bounds(map_):
+class _Module(torch.autograd.Function):
+
+    @staticmethod
+    def forward(ctx, x, table, term, heads):
+        ctx.save_for_backward(x, table)
+        ctx.term, ctx.heads = term, heads
+        tile_term, _ = _tile_term(term, table, x, heads)
+        q = x.flatten(0, 1)
+        out = []
+        for tile in _tiles(term.map):
+            if term.target == 'v':
+                out.append(tile_term.output(q[:, tile], tile))
+                continue
+            count = len(table) if term.target == 'bias' else len(q)
+            pairs = q.new_empty(count, tile.stop - tile.start, q.shape[1])
+            tile_term.logits(q[:, tile], tile, pairs)
+            out.append(pairs)
+        shape = (-1, len(table) if term.target == 'bias' else heads)
+        return torch.cat(out, 1).unflatten(0, shape)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, table = ctx.saved_tensors
+        term = ctx.term
+        tile_term, dk = _tile_term(term, table, x, ctx.heads)
+        q = x.flatten(0, 1)
+        dq = torch.zeros_like(q)
+        grad = grad.flatten(0, 1)
+        for tile in _tiles(term.map):
+            if term.target == 'v':
+                tile_term.backward(q[:, tile], grad[:, tile], dq[:, tile],
+                                   tile)
+            else:
+                tile_term.backward(grad[:, tile].contiguous(), q[:, tile],
+                                   dq[:, tile], tile)
+        if term.target != 'v':
+            tile_term.finish()
+        return (dq + dk).view_as(x), tile_term.dtable, None, None
+
+
+def _tile_term(term, table, x, heads):
+    keys = x.flatten(0, 1)
+    dk = torch.zeros_like(keys)
+    cls = ValueTerm if term.target == 'v' else LOGIT_TERMS[term.target]
+    return cls(term.map, table, torch.zeros_like(table), keys, dk, 1., heads,
+               Scratch(x)), dk
+
+
+def _tiles(map_):
     starts = [*([0] if map_.num_prefix else []),
               *range(map_.num_prefix, map_.num_tokens, map_.shape[1])]
-    return zip(starts, [*starts[1:], map_.num_tokens])
+    return map(slice, starts, [*starts[1:], map_.num_tokens])
 
 
 @pytest.mark.parametrize('name', names('modules'))
@@ -164,7 +198,7 @@ def test_mha(numbers, name, attend, monkeypatch):
     })
     MultiheadAttention.adopt(module)
     threshold = 0 if attend is tiled_attention else h * w
-    monkeypatch.setattr(bucket_attention, 'DENSE_TOKENS', threshold)
+    monkeypatch.setattr(term_attention, 'DENSE_TOKENS', threshold)
     query, value = (c[k].transpose(0, 1).clone().requires_grad_()
                     for k in ('query', 'value'))
     kwargs = dict(key_padding_mask=c['key_padding_mask'])

@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from mmpe.layers import bucket_attention
+from mmpe.layers import term_attention
 from mmpe.position import (HuangRPE, SASARPE, ShawRPE, TokenGrid,
                            TransformerXLRPE)
 
@@ -75,9 +75,9 @@ def test_equals_its_equation(cls, equation, threshold, monkeypatch):
             ]
             logits, values = (torch.stack(x) for x in zip(*pairs))
             expected[head, i] = logits.softmax(0) @ values
-    monkeypatch.setattr(bucket_attention, 'DENSE_TOKENS', threshold)
+    monkeypatch.setattr(term_attention, 'DENSE_TOKENS', threshold)
     grid = TokenGrid((SHAPE, ), device=torch.device('cpu'))
-    out = bucket_attention.bucket_attention(
+    out = term_attention.attend(
         q[None], k[None], v[None], None, 0., encoding.terms(1, grid))
     assert_close(out[0], expected, rtol=1e-5, atol=1e-5)
 

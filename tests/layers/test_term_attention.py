@@ -3,9 +3,14 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from mmpe.layers.bucket_attention import bucket_attention, tiled_attention
-from mmpe.layers.replayed_dropout import keep_mask
+from mmpe.layers.term_attention import attend, tiled_attention
+from mmpe.layers.replayed_dropout import keep_mask as _keep_mask
+from mmpe.layers.scratch import Scratch
 from mmpe.position import BucketTerm, ImageRPE, TokenGrid
+
+
+def keep_mask(like, p, seed):
+    return _keep_mask(like, p, seed, Scratch(like))
 
 
 def make(h, w, target='qkv', heads=2, dim=4):
@@ -29,7 +34,7 @@ def test_nothing_of_all_pairs_is_kept_for_the_backward():
         return x
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
-        bucket_attention(q, k, v, None, 0.1, terms)
+        attend(q, k, v, None, 0.1, terms)
     assert max(sizes) <= q.numel()
 
 
@@ -38,13 +43,13 @@ def test_dropout_is_replayed_in_the_backward():
     terms, (q, k, v) = make(4, 5)
     v.requires_grad_()
     torch.manual_seed(5)
-    out = tiled_attention(q, k, v, 0.5, None, 0.5, terms)
+    out = tiled_attention(q, k, v, q, k, 0.5, None, 0.5, terms)
     out[0, 0, 3, 0].backward()
     torch.manual_seed(5)
     with torch.no_grad():
         step = torch.zeros_like(v)
         step[0, 0, :, 0] = torch.arange(20.)
-        moved = tiled_attention(q, k, v + step, 0.5, None, 0.5, terms)
+        moved = tiled_attention(q, k, v + step, q, k, 0.5, None, 0.5, terms)
     assert_close((v.grad * step).sum(), (moved - out)[0, 0, 3, 0],
                  rtol=1e-4, atol=1e-4)
     assert (v.grad[0, 0, :, 0] == 0).sum() > 3
@@ -87,7 +92,7 @@ def test_gradients_in_float64(target, method, prefix):
             BucketTerm(t.target, table, t.buckets, t.grid)
             for t, table in zip(terms, tables)
         ]
-        return tiled_attention(q, k, v, 0.7, mask, 0., moved)
+        return tiled_attention(q, k, v, q, k, 0.7, mask, 0., moved)
 
     torch.autograd.gradcheck(run, (*inputs, *[t.table for t in terms]))
 
@@ -97,4 +102,4 @@ def test_another_grid_is_refused(n):
     terms, _ = make(2, 3)
     x = torch.randn(1, 2, n, 4)
     with pytest.raises(ValueError, match=f'6 tokens.*{n} queries'):
-        bucket_attention(x, x, x, None, 0., terms)
+        attend(x, x, x, None, 0., terms)
