@@ -69,7 +69,13 @@ VARIANTS = {
         dict(type='mmpe.PEG', kind='dense')
     ],
 }
-ENCODINGS = {**{name: [dict(type=name)] for name in registered()}, **VARIANTS}
+# Of encodings that can't do without.
+ARGUMENTS = {'mmpe.RelativePositionBias': dict(grid=(4, 5))}
+ENCODINGS = {
+    **{name: [dict(type=name, **ARGUMENTS.get(name, {}))]
+       for name in registered()},
+    **VARIANTS
+}
 HOSTS = {'detr': 1, 'single': 1, 'deformable': 2, 'twostage': 2}
 DENSE = ['detr']
 

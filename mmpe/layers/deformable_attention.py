@@ -8,7 +8,7 @@ from mmcv.ops.multi_scale_deform_attn import (
     MultiScaleDeformableAttnFunction, multi_scale_deformable_attn_pytorch)
 from torch import Tensor, nn
 
-from mmpe.position.terms import BucketTerm
+from mmpe.position.terms import BucketTerm, Term
 
 
 class MultiScaleDeformableAttention(_Attention):
@@ -31,11 +31,12 @@ class MultiScaleDeformableAttention(_Attention):
                 module.__class__ = cls
 
     @staticmethod
-    def check(terms: Sequence[BucketTerm]) -> None:
+    def check(terms: Sequence[Term]) -> None:
         """Raise a ValueError for terms that have no meaning here."""
         for term in terms:
-            if (term.target not in ('k', 'bias') or term.buckets.flipped
-                    or term.buckets.whole_cells):
+            if (not isinstance(term, BucketTerm)
+                    or term.target not in ('k', 'bias')
+                    or term.buckets.flipped or term.buckets.whole_cells):
                 raise ValueError(
                     'of relative encodings, deformable attention takes '
                     "ImageRPE with target='k' only: it has no pairs of "

@@ -9,7 +9,7 @@ from mmdet.models.layers.transformer.detr_layers import \
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from mmpe.position import BucketTerm, PositionEncoding, TokenGrid
+from mmpe.position import PositionEncoding, Term, TokenGrid
 from .attention import MultiheadAttention
 from .deformable_attention import MultiScaleDeformableAttention
 
@@ -52,7 +52,7 @@ class PositionStream:
         """The embedding that layer ``i`` uses."""
         return self._pos[i]
 
-    def terms(self, i: int) -> List[BucketTerm]:
+    def terms(self, i: int) -> List[Term]:
         """What layer ``i``'s attention takes."""
         grid = self._grids[i]
         with torch.autocast(grid.device.type, enabled=False):

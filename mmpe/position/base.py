@@ -1,11 +1,11 @@
 """What a position encoding is."""
-from typing import List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from mmengine.model import BaseModule
 from torch import Tensor
 
 from .grid import TokenGrid
-from .terms import BucketTerm
+from .terms import Term
 
 
 class PositionEncoding(BaseModule):
@@ -40,6 +40,21 @@ class PositionEncoding(BaseModule):
         self.num_heads = num_heads
         self.num_layers = num_layers
         self.num_prefix = num_prefix
+        # Under its old name, which PyTorch before 2.5 has too.
+        self._register_load_state_dict_pre_hook(
+            _adapt_before_loading, with_module=True)
+
+    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> None:
+        """Make tables of a checkpoint, in place, those of this encoding: of
+        its grid or its buckets. Called before they are loaded.
+
+        Args:
+            weights (dict[str, Tensor]): All of the checkpoint.
+            prefix (str): What the names of this encoding begin with.
+
+        Raises:
+            ValueError: If that can't be done.
+        """
 
     def embed(self, grid: TokenGrid) -> Optional[Tensor]:
         """An absolute embedding in float32, ``(B or 1, N, C)``, or None."""
@@ -60,7 +75,7 @@ class PositionEncoding(BaseModule):
         """
         return x, pos
 
-    def terms(self, i: int, grid: TokenGrid) -> List[BucketTerm]:
+    def terms(self, i: int, grid: TokenGrid) -> List[Term]:
         """What the attention of layer ``i`` does with offsets."""
         return []
 
@@ -82,3 +97,9 @@ class PositionEncoding(BaseModule):
     def keeps_grid(self) -> bool:
         """Whether the tokens stay as many as they are."""
         return True
+
+
+def _adapt_before_loading(module: PositionEncoding,
+                          state_dict: Dict[str, Tensor], prefix: str,
+                          *args) -> None:
+    module.adapt(state_dict, prefix)

@@ -1,6 +1,6 @@
 """Which bucket the offset between two cells falls into (iRPE, sec. 3.2)."""
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Optional, Tuple
 
@@ -138,9 +138,10 @@ class OffsetBuckets:
     Args:
         method (str): ``'euclidean'``, ``'quant'`` or ``'product'``; ``'rows'``
             and ``'cols'`` are the two halves of cross; ``'one'`` is one bucket
-            for all.
+            for all; ``'exact'`` is one for each offset of a grid.
         index (str): One of ``INDICES``.
-        params (tuple[float, float, float]): alpha, beta and gamma.
+        params (tuple[float, ...]): alpha, beta and gamma; for ``'exact'``
+            height and width of the grid.
         rank (bool): Whether ``quant`` takes the rank of the distance, as the
             paper's text says, rather than its square, as the code does.
             Defaults to False.
@@ -148,22 +149,29 @@ class OffsetBuckets:
             Defaults to False.
         whole_cells (bool): Whether only offsets of whole cells have a meaning,
             as between pairs of tokens. Defaults to False.
+        window (int, optional): Offsets beyond it along an axis are in one more
+            bucket of that axis, its last. Defaults to no window.
     """
     method: str
     index: str
-    params: Tuple[float, float, float]
+    params: Tuple[float, ...]
     rank: bool = False
     flipped: bool = False
     whole_cells: bool = False
+    window: Optional[int] = None
 
     @property
     def side(self) -> int:
-        return 2 * int(self.params[1]) + 1
+        """How many buckets an axis has."""
+        return 2 * int(self.params[1]) + 1 + (self.window is not None)
 
     @property
     def count(self) -> int:
         if self.method == 'one':
             return 1
+        if self.method == 'exact':
+            h, w = self.params
+            return (2 * h - 1) * (2 * w - 1)
         return self.side**2 if self.method == 'product' else self.side
 
     def __call__(self, dy: Tensor, dx: Tensor) -> Tensor:
@@ -176,15 +184,23 @@ class OffsetBuckets:
             return self._bucket(dy if self.method == 'rows' else dx)
         if self.method == 'one':
             return torch.zeros_like(dy + dx, dtype=torch.long)
+        if self.method == 'exact':
+            h, w = self.params
+            return (dy + h - 1) * (2 * w - 1) + dx + w - 1
         square = dy**2 + dx**2
         if self.method == 'euclidean':
             return self._bucket(square.double().sqrt().round())
         return self._bucket(_rank(square) if self.rank else square)
 
     def _bucket(self, x: Tensor) -> Tensor:
+        middle = int(self.params[1])
         if self.index == 'clip':
-            return clip_index(x, self.params[1]) + self.side // 2
-        return piecewise_index(x, *self.params) + self.side // 2
+            bucket = clip_index(x, self.params[1]) + middle
+        else:
+            bucket = piecewise_index(x, *self.params) + middle
+        if self.window is not None:
+            bucket = bucket.masked_fill(x.abs() > self.window, self.side - 1)
+        return bucket
 
     def axes(self, dy: Tensor,
              dx: Tensor) -> Optional[Tuple[Tensor, Tensor, int]]:
@@ -199,7 +215,54 @@ class OffsetBuckets:
             return zero(dy), zero(dx), 1
         if self.method == 'cols':
             return zero(dy), self(dx, dx), self.side
+        if self.method == 'exact':
+            h, w = self.params
+            sign = -1 if self.flipped else 1
+            return sign * dy + h - 1, sign * dx + w - 1, 2 * w - 1
         return None
+
+    def sources(self, count: int, num_prefix: int) -> Tensor:
+        """Which bucket of a table with ``count`` buckets each bucket of this
+        one takes its numbers from: that of the offset in its middle, with the
+        other's alpha, beta and gamma taken to be these times one factor.
+
+        Args:
+            count (int): Buckets of the other, with or without the prefix's.
+            num_prefix (int): Prefix tokens of this one.
+
+        Returns:
+            Tensor: int64, one for each bucket; ``count`` where the other has
+            none, which is a prefix's only.
+
+        Raises:
+            ValueError: If this method can't have that many buckets.
+        """
+        product = self.method == 'product'
+        side = math.isqrt(count) if product else count - (count % 2 == 0)
+        cells = side**2 if product else side
+        if side % 2 == 0 or side < 3 or count - cells not in (0, 1):
+            raise ValueError(f'no {self.method} map has {count} buckets')
+        factor = (side // 2) / int(self.params[1])
+        alpha, _, gamma = self.params
+        other = replace(
+            self, params=(alpha * factor, side // 2, gamma * factor))
+        out = self._axis_sources(other)
+        if product:
+            out = (out[:, None] * side + out).flatten()
+        if num_prefix:
+            out = torch.cat([out, out.new_tensor([cells])])
+        return out
+
+    def _axis_sources(self, other: 'OffsetBuckets') -> Tensor:
+        reach = math.ceil(max(self.params[-1], other.params[-1])) + 1
+        x = torch.arange(-reach, reach + 1)
+        own, theirs = self._bucket(x), other._bucket(x)
+        middles = [theirs[own == i] for i in range(self.side)]
+        ratio = (other.side - 1) / (self.side - 1)
+        return torch.stack([
+            m[len(m) // 2] if len(m) else torch.tensor(round(i * ratio))
+            for i, m in enumerate(middles)
+        ])
 
     def on(self, shape: Tuple[int, int], num_prefix: int,
            device: torch.device) -> BucketMap:

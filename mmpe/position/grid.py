@@ -1,5 +1,6 @@
 """How the tokens of a host lie."""
 from dataclasses import dataclass
+from functools import cached_property
 from typing import List, Optional, Tuple
 
 import torch
@@ -80,6 +81,18 @@ class TokenGrid:
             level.unflatten(1, shape)
             for level, shape in zip(self.split(self.mask)[1], self.shapes)
         ]
+
+    @cached_property
+    def sizes(self) -> Optional[List[List[Tuple[int, int]]]]:
+        """Height and width of each image's valid rectangle, ``[level][image]``
+        in cells; None where there is no mask."""
+        if self.mask is None:
+            return None
+        valid = [~mask for mask in self.masks()]
+        sizes = torch.stack([  # moved to the CPU once for all
+            torch.stack([v.any(2).sum(1), v.any(1).sum(1)], 1) for v in valid
+        ]).tolist()
+        return [[(h, w) for h, w in level] for level in sizes]
 
     def crop(self, border: int) -> 'TokenGrid':
         """The grid without ``border`` cells on each side of each level.

@@ -1,19 +1,19 @@
 """Image relative position encoding."""
 import re
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import torch
 from torch import nn
 
 from mmpe.registry import MODELS
-from .base import PositionEncoding
-from .grid import TokenGrid
+from .bucket_tables import BucketTables
 from .buckets import INDICES, OffsetBuckets
+from .grid import TokenGrid
 from .terms import BucketTerm
 
 
 @MODELS.register_module()
-class ImageRPE(PositionEncoding):
+class ImageRPE(BucketTables):
     """iRPE: a learned number or vector per bucket of offsets, in attention.
 
     Paper: `Rethinking and Improving Relative Position Encoding for Vision
@@ -107,7 +107,7 @@ class ImageRPE(PositionEncoding):
             str(i): nn.ParameterDict(self._make_tables(heads))
             for i in sorted(layers)
         })
-        self._fill()
+        self.fill()
 
     @classmethod
     def from_flag(cls, flag: str) -> Dict:
@@ -156,34 +156,40 @@ class ImageRPE(PositionEncoding):
                 tables[letter + part] = nn.Parameter(torch.zeros(shape))
         return tables
 
-    def init_weights(self) -> None:
+    def fill(self) -> None:
         """Zero, or Xavier's rule as the published DETR models had it."""
-        self._fill()
-        super().init_weights()
-
-    def _fill(self) -> None:
-        for table in self.parameters():
-            if self.init == 'zero':
-                nn.init.zeros_(table)
-            else:
+        if self.init == 'zero':
+            super().fill()
+        else:
+            for table in self.parameters():
                 nn.init.xavier_uniform_(table)
+
+    def _buckets(self, key: str) -> OffsetBuckets:
+        """Of the table ``key``, such as ``'k'`` or ``'q_rows'``."""
+        letter, _, part = key.partition('_')
+        return OffsetBuckets(
+            part or self.method,
+            self.index,
+            self.params,
+            self.rank,
+            # A bias on q is that of the pair the other way round.
+            flipped=self.mode == 'bias' and letter == 'q')
+
+    def bucket_axes(self) -> Dict[str, Tuple[int, OffsetBuckets]]:
+        return {
+            f'tables.{i}.{key}': (1 if key[0] == 'v' else -1,
+                                  self._buckets(key))
+            for i, tables in self.tables.items() for key in tables
+        }
 
     def terms(self, i: int, grid: TokenGrid) -> List[BucketTerm]:
         if str(i) not in self.tables:
             return []
-        terms = []
-        for key, table in self.tables[str(i)].items():
-            letter, _, part = key.partition('_')
-            buckets = OffsetBuckets(
-                part or self.method,
-                self.index,
-                self.params,
-                self.rank,
-                # A bias on q is that of the pair the other way round.
-                flipped=self.mode == 'bias' and letter == 'q')
-            target = 'bias' if self.mode == 'bias' else letter
-            terms.append(BucketTerm(target, table, buckets, grid))
-        return terms
+        return [
+            BucketTerm('bias' if self.mode == 'bias' else key[0], table,
+                       self._buckets(key), grid)
+            for key, table in self.tables[str(i)].items()
+        ]
 
 
 def _one_of(name: str, value: str, accepted: Sequence[str]) -> None:

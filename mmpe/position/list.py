@@ -9,7 +9,7 @@ from mmpe.nearest import did_you_mean
 from mmpe.registry import MODELS
 from .base import PositionEncoding
 from .grid import TokenGrid
-from .terms import BucketTerm
+from .terms import Term
 
 _HOST = ('embed_dims', 'num_heads', 'num_layers', 'num_prefix')
 
@@ -82,7 +82,7 @@ class PositionEncodingList(PositionEncoding):
             grid = encoding.regrid(i, grid)
         return x, pos
 
-    def terms(self, i: int, grid: TokenGrid) -> List[BucketTerm]:
+    def terms(self, i: int, grid: TokenGrid) -> List[Term]:
         return [t for e in self.encodings for t in e.terms(i, grid)]
 
     def regrid(self, i: int, grid: TokenGrid) -> TokenGrid:

@@ -4,27 +4,36 @@ All are made two-dimensional as its supplement did: offsets along both axes are
 clipped to K cells (or bucketed by iRPE's piecewise function), tables are
 shared by heads. In the equations i is a query, j a key and d a head's width.
 """
-from typing import List
+from typing import Dict, List, Tuple
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from mmpe.registry import MODELS
-from .base import PositionEncoding
-from .grid import TokenGrid
+from .bucket_tables import BucketTables
 from .buckets import INDICES, OffsetBuckets
-from .terms import BucketTerm
+from .grid import TokenGrid
+from .terms import BucketTerm, LogitScale, Term
 
 
-class _OffsetEncoding(PositionEncoding):
-    """Common to all: the buckets, and tables that begin at zero.
+class _OffsetEncoding(BucketTables):
+    """Common to all: the buckets of whole offsets, and one more for pairs
+    with a prefix token.
 
     Args:
         max_distance (int): K, in cells. Defaults to 8.
         index (str): ``'clip'`` or ``'piecewise'``, then with alpha, beta,
             gamma = K/2, K, 4K. Defaults to ``'clip'``.
+
+    Raises:
+        ValueError: If an argument has another value, or a head's width can't
+            be split.
     """
+    layout: Dict[str, Tuple[str, int]] = {}
+    """Names of tables; their map, and the axis that counts its buckets."""
+    parts = 1
+    """How many tables a head's width is made of."""
 
     def __init__(self,
                  max_distance: int = 8,
@@ -38,30 +47,34 @@ class _OffsetEncoding(PositionEncoding):
             raise ValueError(f'index must be one of {", ".join(INDICES)}, '
                              f'got {index!r}')
         self.head_dims = self.embed_dims // self.num_heads
+        if self.head_dims % self.parts:
+            raise ValueError(f"a head's width, {self.head_dims}, must be a "
+                             f'multiple of {self.parts}')
         self._index = index
         self._params = tuple(max_distance * f for f in (0.5, 1., 4.))
-        self.side = 2 * max_distance + 1
+        for name, (method, axis) in self.layout.items():
+            shape = [1, self.head_dims // self.parts]
+            shape.insert(axis % 3, self._count(method))
+            setattr(self, name, self._tables(*shape))
 
-    def _buckets(self, method: str, flipped: bool = False) -> OffsetBuckets:
+    def _count(self, method: str) -> int:
+        return self._buckets(method).count + (self.num_prefix > 0)
+
+    def _buckets(self, method: str, **kwargs) -> OffsetBuckets:
         return OffsetBuckets(
-            method,
-            self._index,
-            self._params,
-            flipped=flipped,
-            whole_cells=True)
+            method, self._index, self._params, whole_cells=True, **kwargs)
 
     def _tables(self, *shape: int) -> nn.ParameterList:
         """One for each layer."""
         return nn.ParameterList(
             nn.Parameter(torch.zeros(shape)) for _ in range(self.num_layers))
 
-    def init_weights(self) -> None:
-        self._fill()
-        super().init_weights()
-
-    def _fill(self) -> None:
-        for table in self.parameters():
-            nn.init.zeros_(table)
+    def bucket_axes(self) -> Dict[str, Tuple[int, OffsetBuckets]]:
+        return {
+            f'{name}.{i}': (axis, self._buckets(method))
+            for name, (method, axis) in self.layout.items()
+            for i in range(self.num_layers)
+        }
 
 
 @MODELS.register_module()
@@ -78,11 +91,7 @@ class ShawRPE(_OffsetEncoding):
         index (str): ``'clip'`` or ``'piecewise'``. Defaults to ``'clip'``.
     """
     name = 'shaw'
-
-    def __init__(self, **kwargs) -> None:
-        super().__init__(**kwargs)
-        self.keys = self._tables(1, self.head_dims, self.side**2)
-        self.values = self._tables(1, self.side**2, self.head_dims)
+    layout = dict(keys=('product', -1), values=('product', 1))
 
     def terms(self, i: int, grid: TokenGrid) -> List[BucketTerm]:
         buckets = self._buckets('product')
@@ -106,10 +115,7 @@ class HuangRPE(_OffsetEncoding):
         index (str): ``'clip'`` or ``'piecewise'``. Defaults to ``'clip'``.
     """
     name = 'huang'
-
-    def __init__(self, **kwargs) -> None:
-        super().__init__(**kwargs)
-        self.pairs = self._tables(1, self.head_dims, self.side**2)
+    layout = dict(pairs=('product', -1))
 
     def terms(self, i: int, grid: TokenGrid) -> List[BucketTerm]:
         table = self.pairs[i]
@@ -138,13 +144,8 @@ class SASARPE(_OffsetEncoding):
         ValueError: If a head's width is odd.
     """
     name = 'sasa'
-
-    def __init__(self, **kwargs) -> None:
-        super().__init__(**kwargs)
-        if self.head_dims % 2:
-            raise ValueError(f"a head's width, {self.head_dims}, must be even")
-        self.cols = self._tables(1, self.head_dims // 2, self.side)
-        self.rows = self._tables(1, self.head_dims // 2, self.side)
+    layout = dict(cols=('cols', -1), rows=('rows', -1))
+    parts = 2
 
     def terms(self, i: int, grid: TokenGrid) -> List[BucketTerm]:
         half = self.head_dims // 2
@@ -154,6 +155,57 @@ class SASARPE(_OffsetEncoding):
             BucketTerm('k', cols, self._buckets('cols'), grid),
             BucketTerm('k', rows, self._buckets('rows'), grid)
         ]
+
+
+@MODELS.register_module()
+class AxialDeepLabRPE(_OffsetEncoding):
+    """Vectors on queries, keys and values, within a window.
+
+    e_ij = q_i . k_j + q_i . r^q_ij + k_j . r^k_ij,
+    z_i = sum_j alpha_ij (v_j + r^v_ij), over the j of the window of i.
+
+    Paper: `Axial-DeepLab: Stand-Alone Axial-Attention for Panoptic
+    Segmentation <https://arxiv.org/abs/2003.07853>`_, eq. 3.
+
+    Note:
+        As in the paper, logits aren't divided by sqrt(d). Its batch norms of
+        the logits' summands and its two separate axes aren't part of this.
+
+    Args:
+        max_distance (int): K, in cells, how far the window reaches.
+            Defaults to 8.
+        index (str): ``'clip'`` or ``'piecewise'``; with the latter the window
+            reaches 4K cells. Defaults to ``'clip'``.
+    """
+    name = 'axial_deeplab'
+    layout = dict(
+        queries=('product', -1), keys=('product', -1), values=('product', 1))
+
+    def terms(self, i: int, grid: TokenGrid) -> List[Term]:
+        window = int(self._params[1 if self._index == 'clip' else 2])
+        buckets = self._buckets('product', window=window)
+        flipped = self._buckets('product', window=window, flipped=True)
+        values = self.values[i].transpose(1, 2)
+        zeros = values.new_zeros(1, values.shape[-1])
+        outside = self._with_outside(zeros, -1e9)
+        return [
+            LogitScale(1.),
+            BucketTerm('k', self._with_outside(self.queries[i]), buckets,
+                       grid),
+            # A term on q is looked up by (j, i), so turn that round again.
+            BucketTerm('q', self._with_outside(self.keys[i]), flipped, grid),
+            BucketTerm('v', self._with_outside(values).transpose(1, 2),
+                       buckets, grid),
+            # Not infinite: a padded cell may have nothing else in its window.
+            BucketTerm('bias', outside, buckets, grid)
+        ]
+
+    def _with_outside(self, table: Tensor, value: float = 0.) -> Tensor:
+        """Put the buckets beyond the window into a table without them."""
+        side = self._buckets('product').side
+        cells = table[..., :side**2].unflatten(-1, (side, side))
+        cells = F.pad(cells, (0, 1, 0, 1), value=value)
+        return torch.cat([cells.flatten(-2), table[..., side**2:]], -1)
 
 
 @MODELS.register_module()
@@ -187,25 +239,27 @@ class TransformerXLRPE(_OffsetEncoding):
         self.content_query = self._tables(self.num_heads, self.head_dims)
         self.offset_query = self._tables(self.num_heads, self.head_dims)
         half = self.embed_dims // 2
-        offset = torch.arange(self.side)[:, None] - self.side // 2
+        side = self._buckets('rows').side
+        offset = torch.arange(side)[:, None] - side // 2
         angle = offset / 10000**(torch.arange(0, half, 2) / half)
-        self.register_buffer(
-            'waves',
-            torch.stack([angle.sin(), angle.cos()], 2).flatten(1),
-            persistent=False)
-        self._fill()
+        waves = torch.stack([angle.sin(), angle.cos()], 2).flatten(1)
+        # A prefix token has no offset, so its pairs get zero.
+        waves = F.pad(waves, (0, 0, 0, self._count('rows') - side))
+        self.register_buffer('waves', waves, persistent=False)
+        self.fill()
 
-    def _fill(self) -> None:
+    def fill(self) -> None:
         # At zero nothing here would get a gradient.
-        super()._fill()
+        super().fill()
         for weight in self.project:
             nn.init.xavier_uniform_(weight)
 
     def terms(self, i: int, grid: TokenGrid) -> List[BucketTerm]:
-        shape = self.num_heads, self.head_dims, self.side
+        shape = self.num_heads, self.head_dims, self._count('rows')
         scale = self.head_dims**-0.5
+        content = self.content_query[i][..., None]
         terms = [
-            BucketTerm('q', self.content_query[i][..., None],
+            BucketTerm('q', content.expand(-1, -1, self._count('one')),
                        self._buckets('one'), grid)
         ]
         halves = self.project[i].chunk(2, dim=1)

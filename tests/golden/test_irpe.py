@@ -251,3 +251,33 @@ def test_detr_transformer(numbers):
     valid = ~c['mask'].flatten(1)
     assert_close(memory[valid], tokens([c['memory']])[valid], **TOLERANCE)
     assert_close(states, c['hs'].to(states), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize('name', names('deit_attention'))
+@pytest.mark.parametrize('threshold', [0, 512])
+def test_deit_attention(numbers, name, threshold, monkeypatch):
+    c = numbers('deit_attention')
+    _, dims, heads, n = c['geom'].tolist()
+    method, mode, shared, target, prefix, ratio = name.split('-')
+    prefix = int(prefix[1:])
+    weights = prefixed(c, f'{name}.sd.')
+    tables = {k: v for k, v in weights.items() if k.startswith('rpe_')}
+    flag = f'rpe-{ratio[1:]}-{method}-{mode}-{shared}-{target}'
+    rpe, _ = build_rpe(flag, heads, dims // heads, tables, prefix)
+    grid = TokenGrid(((n, n), ), None, prefix, torch.device('cpu'))
+    monkeypatch.setattr(term_attention, 'DENSE_TOKENS', threshold)
+    out = attend_as_vit(weights, heads, c[f'{name}.x'], rpe.terms(0, grid))
+    assert_close(out, c[f'{name}.out'], **TOLERANCE)
+
+
+def attend_as_vit(weights, heads, x, terms):
+    """An attention whose weights have DeiT's and Swin's names."""
+    module = _Attention(x.shape[2], heads, batch_first=True)
+    module.attn.load_state_dict({
+        'in_proj_weight': weights['qkv.weight'],
+        'in_proj_bias': weights['qkv.bias'],
+        'out_proj.weight': weights['proj.weight'],
+        'out_proj.bias': weights['proj.bias']
+    })
+    MultiheadAttention.adopt(module)
+    return module(x, identity=torch.zeros_like(x), terms=terms)
