@@ -95,9 +95,9 @@ def test_name_says_what_it_is(path):
 @configs(TABLE)
 def test_name_says_which_model(path):
     model = load(path).model
-    encoding = re.search(r'_(sine|none|learned|peg|irpe-only|irpe|shaw|huang|sasa|'
-                         r'transformer-xl)[_-]',
-                         path.stem).group(1)
+    encoding = re.search(r'_(sine|none|learned|peg|irpe-only|irpe|shaw|'
+                         r'huang|sasa|axial-deeplab|transformer-xl|'
+                         r'relative-bias)[_-]', path.stem).group(1)
     types = dict(
         sine=['mmpe.SinePositionalEncoding'],
         none=[],
@@ -109,8 +109,12 @@ def test_name_says_which_model(path):
         sasa=['mmpe.SinePositionalEncoding', 'mmpe.SASARPE'],
         **{
             'irpe-only': ['mmpe.ImageRPE'],
+            'axial-deeplab':
+            ['mmpe.SinePositionalEncoding', 'mmpe.AxialDeepLabRPE'],
             'transformer-xl':
-            ['mmpe.SinePositionalEncoding', 'mmpe.TransformerXLRPE']
+            ['mmpe.SinePositionalEncoding', 'mmpe.TransformerXLRPE'],
+            'relative-bias':
+            ['mmpe.SinePositionalEncoding', 'mmpe.RelativePositionBias']
         })
     assert [e.type for e in model.positional_encoding] == types[encoding]
     assert ('everywhere' in path.stem) == (

@@ -8,28 +8,16 @@ The variants take turns, one step each a round, so that whatever else the
 machine does hits them alike. Images, boxes and weights are random.
 """
 import json
-import os
-import sys
-import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Dict, List
 
-from benchmark_steps import (Step, build_model, make_step, random_batch,
-                             read_config)
-
-import mmcv
-import mmdet
-import numpy as np
-import torch
+from benchmark_steps import build_model, make_step, random_batch, read_config
+from benchmark_timing import (add_arguments, aligned, environment, machine,
+                              measure, peak_bytes, summarize, use_arguments)
 from mmengine.logging import MMLogger
-from mmengine.utils import ProgressBar
-from torch.profiler import ProfilerActivity, profile
 
-import mmpe
 from mmpe.engine.command_line import UsageError, run
-
-CLOCKS = dict(wall=time.perf_counter, cpu=time.process_time)
 
 
 def parse_args() -> Namespace:
@@ -55,7 +43,6 @@ def parse_args() -> Namespace:
         nargs=2,
         default=[800, 1088],
         metavar=('HEIGHT', 'WIDTH'))
-    parser.add_argument('--batch', type=int, default=2, help='images a step')
     parser.add_argument(
         '--padded',
         action='store_true',
@@ -66,78 +53,19 @@ def parse_args() -> Namespace:
         type=float,
         help='probability for every dropout that has one above zero in its '
         "config; the configs' own if not given")
-    parser.add_argument('--repeats', type=int, default=20, help='rounds timed')
-    parser.add_argument('--warmup', type=int, default=2, help='rounds before')
-    parser.add_argument('--threads', type=int, help='of PyTorch on the CPU')
-    parser.add_argument(
-        '--clock',
-        choices=list(CLOCKS),
-        default='wall',
-        help='cpu counts only what this process computes; with --threads 1 '
-        'it can be trusted on a busy machine')
-    parser.add_argument(
-        '--device', default='cuda' if torch.cuda.is_available() else 'cpu')
-    parser.add_argument(
-        '--json', type=Path, help='where to write every timing')
+    add_arguments(parser)
     args = parser.parse_args()
     check(args)
     return args
 
 
 def check(args: Namespace) -> None:
-    if min(*args.size, args.batch, args.repeats, args.threads or 1) < 1:
+    use_arguments(args)
+    if min(args.size) < 1:
         raise UsageError('sizes and numbers must be positive')
     if args.padded and args.batch < 2:
         raise UsageError('--padded needs a --batch of at least 2: one image '
                          'is its own canvas')
-    if args.json and not args.json.parent.is_dir():
-        raise UsageError(f'--json: no such folder: {args.json.parent}')
-
-
-def measure(steps: List[Step], args: Namespace) -> np.ndarray:
-    """Seconds of each variant in each round, ``(variants, rounds)``."""
-    for _ in range(args.warmup):
-        for step in steps:
-            seconds(step, args)
-    bar = ProgressBar(args.repeats, file=sys.stderr)
-    rounds = []
-    for _ in range(args.repeats):
-        rounds.append([seconds(step, args) for step in steps])
-        bar.update()
-    print(file=sys.stderr)
-    return np.array(rounds).T
-
-
-def seconds(step: Step, args: Namespace) -> float:
-    clock = CLOCKS[args.clock]
-    work = step()
-    synchronize(args.device)
-    start = clock()
-    work()
-    synchronize(args.device)
-    return clock() - start
-
-
-def synchronize(device: str) -> None:
-    if device.startswith('cuda'):
-        torch.cuda.synchronize(device)
-
-
-def peak_bytes(step: Step, device: str) -> int:
-    """The most tensor memory at a time that a step takes, beyond what is held
-    before it: weights, the optimizer's state, inputs."""
-    work = step()
-    if device.startswith('cuda'):
-        before = torch.cuda.memory_allocated(device)
-        torch.cuda.reset_peak_memory_stats(device)
-        work()
-        return torch.cuda.max_memory_allocated(device) - before
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as p:
-        work()
-    events = p.profiler.kineto_results.events()
-    changes = [e.nbytes() for e in sorted(events, key=lambda e: e.start_ns())
-               if e.name() == '[memory]']
-    return int(np.cumsum([0, *changes]).max())
 
 
 def names(configs: List[str]) -> List[str]:
@@ -150,32 +78,6 @@ def names(configs: List[str]) -> List[str]:
     ]
 
 
-def summarize(times: np.ndarray) -> List[Dict]:
-    """Of each variant; ratios are to the first, and ``paired`` ones are taken
-    within each round."""
-    return [
-        dict(
-            median=float(np.median(t)),
-            ratio=float(np.median(t) / np.median(times[0])),
-            paired_ratio=float(np.median(t / times[0])),
-            paired_quartiles=np.percentile(t / times[0], [25, 75]).tolist())
-        for t in times
-    ]
-
-
-def environment(args: Namespace) -> Dict:
-    cuda = args.device.startswith('cuda')
-    return dict(
-        torch=torch.__version__,
-        mmcv=mmcv.__version__,
-        mmdet=mmdet.__version__,
-        mmpe=mmpe.__version__,
-        device=torch.cuda.get_device_name(args.device) if cuda else 'cpu',
-        threads=torch.get_num_threads(),
-        cores=os.cpu_count(),
-        load=os.getloadavg()[0])
-
-
 def report(args: Namespace, env: Dict, variants: List[Dict]) -> str:
     height, width = args.size
     return '\n'.join([
@@ -183,8 +85,7 @@ def report(args: Namespace, env: Dict, variants: List[Dict]) -> str:
         f"{', padded' if args.padded else ''}, dropout "
         f"{'of the configs' if args.dropout is None else args.dropout}, "
         f'{args.repeats} rounds, {args.clock} time',
-        f"{env['device']}, {env['threads']} threads, torch {env['torch']}, "
-        f"load {env['load']:.1f} on {env['cores']} cores",
+        machine(env),
         '',
         table(variants),
         '',
@@ -204,17 +105,11 @@ def table(variants: List[Dict]) -> str:
                      f"{1e3 * v['median']:.1f} ms", f"{v['ratio']:.3f}",
                      f"{v['paired_ratio']:.3f} ({low:.3f} to {high:.3f})",
                      f"{v['peak_bytes'] / 2**20:.1f} MiB"))
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return '\n'.join(
-        '  '.join([row[0].ljust(widths[0])] +
-                  [cell.rjust(w) for cell, w in zip(row[1:], widths[1:])])
-        for row in rows)
+    return aligned(rows)
 
 
 def main() -> None:
     args = parse_args()
-    if args.threads:
-        torch.set_num_threads(args.threads)
     # MMEngine would say of each parameter how it was initialised.
     MMLogger.get_instance('benchmark', log_level='ERROR')
     env = environment(args)

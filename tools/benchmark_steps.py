@@ -14,10 +14,9 @@ from mmengine.registry import init_default_scope
 from mmengine.structures import InstanceData
 from torch import nn
 
-from mmpe.engine.command_line import UsageError
+from benchmark_timing import Step
 
-Step = Callable[[], Callable[[], None]]
-"""Gets ready for one step and returns what is to be timed."""
+from mmpe.engine.command_line import UsageError
 
 NUM_BOXES = 7  # as an image of COCO has on average
 

@@ -45,15 +45,14 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor],
     if not buckets and not (dropout and q.device.type == 'cpu'):
         return F.scaled_dot_product_attention(
             turned_q, turned_k, v, mask, dropout, scale=scale)
-    return _attend_in_float32(q, k, turned_q, turned_k, v, scale, mask,
-                              dropout, buckets)
+    return _attend_exactly(q, k, turned_q, turned_k, v, scale, mask, dropout,
+                           buckets)
 
 
 @torch.compiler.disable  # its loop over tiles would be unrolled
-def _attend_in_float32(q: Tensor, k: Tensor, turned_q: Tensor,
-                       turned_k: Tensor, v: Tensor, scale: float,
-                       mask: Optional[Tensor], dropout: float,
-                       terms: Sequence[BucketTerm]) -> Tensor:
+def _attend_exactly(q: Tensor, k: Tensor, turned_q: Tensor, turned_k: Tensor,
+                    v: Tensor, scale: float, mask: Optional[Tensor],
+                    dropout: float, terms: Sequence[BucketTerm]) -> Tensor:
     """Softmax and tables need the precision under autocast."""
     for term in terms:
         if not term.map.num_tokens == q.shape[2] == k.shape[2]:
@@ -65,14 +64,20 @@ def _attend_in_float32(q: Tensor, k: Tensor, turned_q: Tensor,
         dense_attention if k.shape[2] <= DENSE_TOKENS else tiled_attention)
     is_turned = turned_q is not q
     with torch.autocast(q.device.type, enabled=False):
-        q, k = q.float() * scale, k.float()
+        q, k, exact_v = _float32(q) * scale, _float32(k), _float32(v)
         if is_turned:
-            turned_q, turned_k = turned_q.float() * scale, turned_k.float()
+            turned_q = _float32(turned_q) * scale
+            turned_k = _float32(turned_k)
         else:
             turned_q, turned_k = q, k
-        out = attention(turned_q, turned_k, v.float(), q, k, scale, mask,
+        out = attention(turned_q, turned_k, exact_v, q, k, scale, mask,
                         dropout, terms)
     return out.to(v.dtype)
+
+
+def _float32(x: Tensor) -> Tensor:
+    """That or better."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def dense_attention(q: Tensor, k: Tensor, v: Tensor, content_q: Tensor,

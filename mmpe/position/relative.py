@@ -187,7 +187,7 @@ class AxialDeepLabRPE(_OffsetEncoding):
         flipped = self._buckets('product', window=window, flipped=True)
         values = self.values[i].transpose(1, 2)
         zeros = values.new_zeros(1, values.shape[-1])
-        outside = self._with_outside(zeros, -1e9)
+        outside = self._with_outside(zeros, -1e4)
         return [
             LogitScale(1.),
             BucketTerm('k', self._with_outside(self.queries[i]), buckets,

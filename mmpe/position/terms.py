@@ -69,8 +69,10 @@ class Rotation:
 
     def turn(self, x: Tensor) -> Tensor:
         """``(B, H, N, D)``, in the type of ``x``."""
-        pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
-        angles = self.angles.float()
+        # Angles grow with the tokens, beyond what half precision can tell.
+        exact = torch.promote_types(x.dtype, torch.float32)
+        pairs = torch.view_as_complex(x.to(exact).unflatten(-1, (-1, 2)))
+        angles = self.angles.to(exact)
         turned = pairs * torch.polar(torch.ones_like(angles), angles)
         return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 

@@ -1,10 +1,16 @@
 """What attention by tiles keeps, drops and refuses."""
+import math
+
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from mmpe.layers.term_attention import attend, tiled_attention
+from mmpe.layers import term_attention
+from mmpe.layers import tiled_attention as tiles
 from mmpe.layers.replayed_dropout import keep_mask as _keep_mask
+from mmpe.layers.term_attention import attend, tiled_attention
 from mmpe.layers.scratch import Scratch
 from mmpe.position import BucketTerm, ImageRPE, TokenGrid
 
@@ -103,3 +109,113 @@ def test_another_grid_is_refused(n):
     x = torch.randn(1, 2, n, 4)
     with pytest.raises(ValueError, match=f'6 tokens.*{n} queries'):
         attend(x, x, x, None, 0., terms)
+
+
+def bucket(x, ratio):
+    """iRPE's piecewise index of one offset (eq. 18)."""
+    alpha, beta, gamma = ratio, 2 * ratio, 8 * ratio
+    if abs(x) <= alpha:
+        return round(x)
+    far = alpha + (beta - alpha) * math.log(abs(x) / alpha) / math.log(
+        gamma / alpha)
+    return int(math.copysign(min(int(beta), round(far)), x))
+
+
+def pair_vector(rpe, tables, key, head, i, j, width):
+    """The table's entry for query i and key j, by the equations 19 to 27."""
+    ratio, method = rpe.params[0], rpe.method
+    letter, _, part = key.partition('_')
+    table = tables[key]
+    table = table[head if len(table) > 1 else 0]
+    if rpe.mode == 'contextual' and letter != 'v':
+        table = table.T
+    i, j = i - rpe.num_prefix, j - rpe.num_prefix
+    if min(i, j) < 0:
+        return table[-1]
+    side = 2 * int(2 * ratio) + 1
+    dy, dx = i // width - j // width, i % width - j % width
+    y, x = (bucket(d, ratio) + side // 2 for d in (dy, dx))
+    if part:
+        return table[y if part == 'rows' else x]
+    if method == 'product':
+        return table[y * side + x]
+    square = dy**2 + dx**2
+    distance = round(square**0.5) if method == 'euclidean' else square
+    return table[bucket(distance, ratio) + side // 2]
+
+
+def by_pairs(rpe, q, k, v, mask, shape):
+    """Attention with an encoding, as its equations say, pair by pair."""
+    out = torch.zeros_like(q)
+    scale = q.shape[-1]**-0.5
+    tables = rpe.tables['0']
+    for b, head in [(b, h) for b in range(len(q)) for h in range(q.shape[1])]:
+        def at(key, i, j):
+            return pair_vector(rpe, tables, key, head, i, j, shape[1])
+        for i in range(q.shape[2]):
+            logits, values = [], []
+            for j in range(q.shape[2]):
+                query, key = q[b, head, i], k[b, head, j]
+                logit, value = scale * query @ key, v[b, head, j]
+                for name in tables:
+                    if name[0] == 'v':
+                        value = value + at(name, i, j)
+                    elif rpe.mode == 'bias':
+                        pair = (j, i) if name[0] == 'q' else (i, j)
+                        logit = logit + at(name, *pair)
+                    elif name[0] == 'k':
+                        logit = logit + scale * query @ at(name, i, j)
+                    else:
+                        logit = logit + scale * key @ at(name, j, i)
+                logits.append(logit.masked_fill(mask[b, j], -torch.inf))
+                values.append(value)
+            p = torch.stack(logits).softmax(0)
+            out[b, head, i] = p @ torch.stack(values)
+    return out
+
+
+@given(
+    h=st.integers(1, 3),
+    w=st.integers(1, 4),
+    prefix=st.integers(0, 2),
+    heads=st.integers(1, 3),
+    ratio=st.sampled_from([0.7, 1.3, 2.]),
+    method=st.sampled_from(['euclidean', 'quant', 'cross', 'product']),
+    mode=st.sampled_from(['bias', 'contextual']),
+    target=st.sampled_from(['q', 'k', 'v', 'qk', 'qkv']),
+    shared=st.booleans(),
+    tile=st.sampled_from([1, 40, 2**19]),
+    seed=st.integers(0, 99))
+def test_equals_pair_by_pair(h, w, prefix, heads, ratio, method, mode, target,
+                             shared, tile, seed):
+    torch.manual_seed(seed)
+    target = target.replace('v', '') or 'k' if mode == 'bias' else target
+    rpe = ImageRPE(
+        ratio=ratio,
+        method=method,
+        mode=mode,
+        target=target,
+        shared_heads=shared,
+        embed_dims=2 * heads,
+        num_heads=heads,
+        num_layers=1,
+        num_prefix=prefix).double()
+    for table in rpe.parameters():
+        torch.nn.init.normal_(table)
+    n = prefix + h * w
+    q, k, v, grad = torch.randn(4, 2, heads, n, 2, dtype=torch.float64)
+    inputs = [q, k, v, *rpe.parameters()]
+    for x in q, k, v:
+        x.requires_grad_()
+    padding = torch.arange(n) >= torch.tensor([[n], [max(1, n - 2)]])
+    grid = TokenGrid(((h, w), ), padding, prefix)
+    expected = by_pairs(rpe, q, k, v, padding, (h, w))
+    gradients = torch.autograd.grad(expected, inputs, grad)
+    for threshold in 0, 512:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(term_attention, 'DENSE_TOKENS', threshold)
+            patch.setattr(tiles, 'TILE_NUMBERS', tile)
+            out = attend(q, k, v, ~padding[:, None, None], 0.,
+                         rpe.terms(0, grid))
+        assert_close(out, expected)
+        assert_close(torch.autograd.grad(out, inputs, grad), gradients)

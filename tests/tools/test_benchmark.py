@@ -5,12 +5,14 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).parents[2]
 TINY = str(Path(__file__).with_name('tiny_detr.py'))
 sys.path.insert(0, str(ROOT / 'tools'))
 
 import benchmark  # noqa: E402
+import benchmark_attention  # noqa: E402
 from benchmark_steps import (build_model, random_batch,  # noqa: E402
                              read_config)
 from mmpe.engine.command_line import UsageError  # noqa: E402
@@ -79,3 +81,53 @@ def test_bad_input_is_named_before_work_starts(arguments, message,
                                                monkeypatch):
     with pytest.raises(UsageError, match=message):
         bench(monkeypatch, *arguments)
+
+
+def bench_attention(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, 'argv', [
+        'benchmark_attention.py', *arguments, '--repeats', '1', '--warmup',
+        '0', '--device', 'cpu', '--heads', '2', '--dim', '4'
+    ])
+    benchmark_attention.main()
+
+
+@pytest.mark.parametrize('mode', ['forward', 'train'])
+def test_attention_alone(mode, tmp_path, monkeypatch, capsys):
+    picture, path = tmp_path / 'a.png', tmp_path / 'a.json'
+    bench_attention(monkeypatch, 'rpe-2.0-product-ctx-1-k',
+                    'rpe-2.0-cross-ctx-1-qkv', '--naive', '--mode', mode,
+                    '--grids', '3x4', '23x24', '--plot', str(picture),
+                    '--json', str(path))
+    rows = [line for line in capsys.readouterr().out.splitlines()
+            if line.startswith(('3x4', '23x24'))]
+    # Fused; the first in three forms, the second in two.
+    assert len(rows) == 2 * (1 + 3 + 2)
+    assert picture.read_bytes().startswith(b'\x89PNG')
+    results = json.loads(path.read_text())['results']
+    assert {r['grid'] for r in results} == {'3x4', '23x24'}
+    assert all(r['peak_bytes'] > 0 for r in results)
+
+
+def test_naive_forms_are_the_same_function():
+    args = Namespace(
+        flags=['rpe-2.0-product-ctx-1-k'], heads=2, dim=4, batch=2,
+        dropout=0., naive=True, device='cpu')
+    torch.manual_seed(0)
+    functions = benchmark_attention.variants((4, 5), args)
+    names = list(functions)
+    inputs = torch.randn(3, 2, 2, 20, 4)
+    # Each form draws the tables anew only for another flag.
+    outputs = [functions[name](*inputs) for name in names[1:]]
+    assert len(outputs) == 3
+    for out in outputs[1:]:
+        torch.testing.assert_close(out, outputs[0])
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (['rpe-2.0-product-ctx-1-w'], 'TARGET letters of qkv'),
+    (['--grids', '3x0'], '3x0'),
+    (['--plot', 'nowhere/a.png'], 'nowhere'),
+])
+def test_bad_input_of_attention(arguments, message, monkeypatch):
+    with pytest.raises(UsageError, match=message):
+        bench_attention(monkeypatch, *arguments)
