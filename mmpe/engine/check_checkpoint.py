@@ -8,6 +8,7 @@ from mmengine.hooks import Hook
 from mmengine.runner import CheckpointLoader, Runner, find_latest_checkpoint
 from torch import nn
 
+from mmpe.position import PositionEncoding
 from .checkpoint_classes import allow_checkpoint_classes
 from .usage_error import UsageError
 
@@ -64,8 +65,9 @@ def check_weights(runner: Runner, complete: bool) -> None:
     model = runner.model
     while hasattr(model, 'module'):  # of several processes, or test time
         model = model.module
-    _check_names(path, _state_dict(path, checkpoint), model, complete
-                 or resume)
+    weights = _state_dict(path, checkpoint)
+    _check_names(path, weights, model, complete or resume)
+    _check_tables(path, weights, model)
 
 
 class CheckpointIsData(Hook):
@@ -141,3 +143,22 @@ def _check_names(path: str, weights: Mapping[str, Any], model: nn.Module,
             f'checkpoint {path} is of another model: it lacks {len(missing)} '
             f'of the {len(wanted)} parameters, such as {missing[0]!r}; it '
             f'has {sorted(found)[0]!r}')
+
+
+def _check_tables(path: str, weights: Mapping[str, Any],
+                  model: nn.Module) -> None:
+    """Whether the tables of position encodings fit or can be resized."""
+    weights = {re.sub(r'^module\.', '', k): v for k, v in weights.items()}
+    for name, module in model.named_modules():
+        if isinstance(module, PositionEncoding):
+            try:
+                module.adapt(weights, f'{name}.')
+            except ValueError as error:
+                raise UsageError(f'checkpoint {path}: {error}') from error
+            for own, p in module.named_parameters(name):
+                # MMEngine would only warn, and train on from random numbers.
+                found = getattr(weights.get(own), 'shape', p.shape)
+                if found != p.shape:
+                    raise UsageError(
+                        f'checkpoint {path}: {own} has the shape '
+                        f'{tuple(found)}, the model needs {tuple(p.shape)}')

@@ -1,6 +1,7 @@
 """What a position encoding is."""
 from typing import Dict, List, Optional, Tuple
 
+from mmengine.logging import print_log
 from mmengine.model import BaseModule
 from torch import Tensor
 
@@ -44,7 +45,7 @@ class PositionEncoding(BaseModule):
         self._register_load_state_dict_pre_hook(
             _adapt_before_loading, with_module=True)
 
-    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> None:
+    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> List[str]:
         """Make tables of a checkpoint, in place, those of this encoding: of
         its grid or its buckets. Called before they are loaded.
 
@@ -52,9 +53,13 @@ class PositionEncoding(BaseModule):
             weights (dict[str, Tensor]): All of the checkpoint.
             prefix (str): What the names of this encoding begin with.
 
+        Returns:
+            list[str]: A line for each table that was changed.
+
         Raises:
             ValueError: If that can't be done.
         """
+        return []
 
     def embed(self, grid: TokenGrid) -> Optional[Tensor]:
         """An absolute embedding in float32, ``(B or 1, N, C)``, or None."""
@@ -102,4 +107,5 @@ class PositionEncoding(BaseModule):
 def _adapt_before_loading(module: PositionEncoding,
                           state_dict: Dict[str, Tensor], prefix: str,
                           *args) -> None:
-    module.adapt(state_dict, prefix)
+    for line in module.adapt(state_dict, prefix):
+        print_log(line, logger='current')

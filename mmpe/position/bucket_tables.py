@@ -1,8 +1,7 @@
 """What encodings with a table entry per bucket of offsets share."""
-from typing import Dict, Tuple
+from typing import Dict, List, Tuple
 
 import torch
-from mmengine.logging import print_log
 from torch import Tensor, nn
 
 from .base import PositionEncoding
@@ -27,14 +26,14 @@ class BucketTables(PositionEncoding):
         for table in self.parameters():
             nn.init.zeros_(table)
 
-    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> None:
+    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> List[str]:
         """Resize tables of other alpha, beta and gamma.
 
         Note:
             Ours: a bucket takes the numbers that the other table has for the
             offset in the bucket's middle.
         """
-        own = dict(self.named_parameters())
+        own, changes = dict(self.named_parameters()), []
         for name, (axis, buckets) in self.bucket_axes().items():
             table = weights.get(prefix + name)
             wanted = tuple(own[name].shape)
@@ -54,6 +53,8 @@ class BucketTables(PositionEncoding):
             none = table.new_zeros(
                 [1 if i == axis % len(wanted) else n
                  for i, n in enumerate(wanted)])
-            weights[prefix + name] = torch.cat([table, none], axis).index_select(
+            table = torch.cat([table, none], axis)
+            weights[prefix + name] = table.index_select(
                 axis, sources.to(table.device))
-            print_log(f'{message}: resized', logger='current')
+            changes.append(f'{message}: resized')
+        return changes

@@ -3,7 +3,6 @@ from typing import Dict, List, Sequence, Tuple
 
 import torch
 import torch.nn.functional as F
-from mmengine.logging import print_log
 from torch import Tensor, nn
 
 from mmpe.registry import MODELS
@@ -85,8 +84,9 @@ class RelativePositionBias(PositionEncoding):
         dy, dx = (c - n for c, n in zip(canvas, size))
         return F.pad(resize_offsets(table, size), (dx, dx, dy, dy))
 
-    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> None:
+    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> List[str]:
         """Resize tables of another grid."""
+        changes = []
         for i, own in enumerate(self.tables):
             name = f'{prefix}tables.{i}'
             table = weights.get(name)
@@ -99,10 +99,10 @@ class RelativePositionBias(PositionEncoding):
                     f'{tuple(table.shape)}, the model needs '
                     f'{tuple(own.shape)}')
             weights[name] = resize_offsets(table, self.grid)
-            print_log(
+            changes.append(
                 f'{name}: resized (bicubic) from the offsets '
-                f'{tuple(table.shape[1:])} to {tuple(own.shape[1:])}',
-                logger='current')
+                f'{tuple(table.shape[1:])} to {tuple(own.shape[1:])}')
+        return changes
 
 
 def resize_offsets(table: Tensor, grid: Tuple[int, int]) -> Tensor:

@@ -6,12 +6,16 @@ from pathlib import Path
 import pytest
 import torch
 from mmengine.config import Config
+from mmengine.runner import load_checkpoint
 from torch import nn
 
 from mmpe.engine.check_checkpoint import check_weights, read_checkpoint
 from mmpe.engine.runner import build_runner
 from mmpe.engine.usage_error import UsageError
+from mmpe.position import (ImageRPE, LearnedPositionalEncoding,
+                           RelativePositionBias)
 
+HOST = dict(embed_dims=8, num_heads=2, num_layers=1)
 TINY = Path(__file__).parents[1] / 'tools' / 'tiny_detr.py'
 
 
@@ -131,6 +135,26 @@ def test_what_fits(path):
     check_weights(run, complete=False)
     torch.save(dict(state_dict=run.model.state_dict()), path)
     check_weights(run, complete=True)
+
+
+@pytest.mark.parametrize('encoding, other, said', [
+    (ImageRPE(**HOST), ImageRPE(ratio=3.5, **HOST), None),
+    (ImageRPE(**HOST), ImageRPE(mode='bias', **HOST), 'tables.0.k'),
+    (RelativePositionBias(grid=(3, 4), **HOST),
+     RelativePositionBias(grid=(5, 4), **HOST), None),
+    (LearnedPositionalEncoding(**HOST),
+     LearnedPositionalEncoding(row_num_embed=60, **HOST),
+     r'row_embed.weight has the shape (60, 4), the model needs (50, 4)'),
+])
+def test_tables_of_position_encodings(path, encoding, other, said):
+    run = Run(path.parent, path)
+    run.model = nn.ModuleDict(dict(encoding=encoding))
+    torch.save(nn.ModuleDict(dict(encoding=other)).state_dict(), path)
+    if said is None:
+        check_weights(run, complete=True)
+        load_checkpoint(run.model, str(path), strict=True)
+    else:
+        assert said in message(check_weights, run, True)
 
 
 def test_last_checkpoint_of_the_work_dir(path):
