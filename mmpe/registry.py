@@ -10,4 +10,4 @@ MODELS = Registry(
     'model',
     parent=MMENGINE_MODELS,
     scope='mmpe',
-    locations=['mmpe.position', 'mmpe.detectors'])
+    locations=['mmpe.position', 'mmpe.backbones', 'mmpe.detectors'])

@@ -5,11 +5,13 @@ environment.require_hosts()
 
 # isort: split
 from .attention import MultiheadAttention  # noqa: E402
+from .decoder_layer import DetrDecoderLayer  # noqa: E402
 from .encoder_layer import (  # noqa: E402
-    DeformableDetrEncoderLayer, DetrEncoderLayer, PositionLayer,
-    PositionStream)
+    DeformableDetrEncoderLayer, DetrEncoderLayer, PositionLayer)
+from .stream import PositionStream  # noqa: E402
+from .vit_layer import ViTLayer  # noqa: E402
 
 __all__ = [
-    'DeformableDetrEncoderLayer', 'DetrEncoderLayer', 'MultiheadAttention',
-    'PositionLayer', 'PositionStream'
+    'DeformableDetrEncoderLayer', 'DetrDecoderLayer', 'DetrEncoderLayer',
+    'MultiheadAttention', 'PositionLayer', 'PositionStream', 'ViTLayer'
 ]

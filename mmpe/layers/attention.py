@@ -95,7 +95,10 @@ class MultiheadAttention(_Attention):
         """To ``(B, heads, N, C / heads)`` each."""
         weight, bias = self.attn.in_proj_weight, self.attn.in_proj_bias
         c = self.embed_dims
-        if key is query:  # one product for both
+        if key is query is value:  # one product for all
+            return F.linear(query, weight, bias).unflatten(
+                2, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+        if key is query:
             q, k = F.linear(query, weight[:2 * c], bias[:2 * c]).chunk(2, -1)
         else:
             q = F.linear(query, weight[:c], bias[:c])

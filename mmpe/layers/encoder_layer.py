@@ -1,7 +1,6 @@
 """Encoder layers with the position encodings between them."""
-from typing import List, Optional, Type
+from typing import Optional, Type
 
-import torch
 from mmdet.models.layers.transformer.deformable_detr_layers import \
     DeformableDetrTransformerEncoderLayer
 from mmdet.models.layers.transformer.detr_layers import \
@@ -9,58 +8,9 @@ from mmdet.models.layers.transformer.detr_layers import \
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from mmpe.position import PositionEncoding, Term, TokenGrid
 from .attention import MultiheadAttention
 from .deformable_attention import MultiScaleDeformableAttention
-
-
-class PositionStream:
-    """What flows beside the tokens through the layers of one forward pass.
-
-    Every value is kept under its layer rather than overwritten, so that a
-    layer which is run again for a checkpoint's backward finds what it had.
-
-    Args:
-        encoding (PositionEncoding): What acts between the layers.
-        grid (TokenGrid): How the tokens lie.
-        pos (Tensor, optional): The absolute embedding, ``(B or 1, N, C)``.
-    """
-
-    def __init__(self, encoding: PositionEncoding, grid: TokenGrid,
-                 pos: Optional[Tensor]) -> None:
-        self.encoding = encoding
-        self._grids = {-1: grid}
-        self._pos = {-1: pos}
-
-    def enter(self, i: int, x: Tensor) -> Tensor:
-        """Tokens for layer ``i``, changed before layer 0 only."""
-        if i > 0:
-            return x
-        grid = self._grids[-1]
-        x, self._pos[0] = self.encoding.between(-1, x, self._pos[-1], grid)
-        self._grids[0] = self.encoding.regrid(-1, grid)
-        return x
-
-    def leave(self, i: int, x: Tensor) -> Tensor:
-        """Tokens after layer ``i``."""
-        grid = self._grids[i]
-        x, self._pos[i + 1] = self.encoding.between(i, x, self._pos[i], grid)
-        self._grids[i + 1] = self.encoding.regrid(i, grid)
-        return x
-
-    def pos(self, i: int) -> Optional[Tensor]:
-        """The embedding that layer ``i`` uses."""
-        return self._pos[i]
-
-    def terms(self, i: int) -> List[Term]:
-        """What layer ``i``'s attention takes."""
-        grid = self._grids[i]
-        with torch.autocast(grid.device.type, enabled=False):
-            return self.encoding.terms(i, grid)
-
-    def grid(self, i: int) -> TokenGrid:
-        """The grid of the tokens that layer ``i`` sees."""
-        return self._grids[i]
+from .stream import PositionStream
 
 
 class PositionLayer:
@@ -124,4 +74,3 @@ class DeformableDetrEncoderLayer(PositionLayer,
                                  DeformableDetrTransformerEncoderLayer):
     """Deformable DETR's encoder layer."""
     attention = MultiScaleDeformableAttention
-

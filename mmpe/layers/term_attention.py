@@ -6,7 +6,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mmpe.position.buckets import BucketMap
-from mmpe.position.terms import BucketTerm, LogitScale, Rotation, Term
+from mmpe.position.terms import (BucketTerm, LogitScale, PairBias, Rotation,
+                                 Term)
 from .tiled_attention import tiled_attention
 
 DENSE_TOKENS = 512
@@ -33,7 +34,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor],
     Raises:
         ValueError: If a term's grid has another number of tokens.
     """
-    buckets = [term for term in terms if isinstance(term, BucketTerm)]
+    buckets = [t for t in terms if isinstance(t, (BucketTerm, PairBias))]
     scale = q.shape[-1]**-0.5
     turned_q, turned_k = q, k
     for term in terms:
@@ -52,16 +53,19 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor],
 @torch.compiler.disable  # its loop over tiles would be unrolled
 def _attend_exactly(q: Tensor, k: Tensor, turned_q: Tensor, turned_k: Tensor,
                     v: Tensor, scale: float, mask: Optional[Tensor],
-                    dropout: float, terms: Sequence[BucketTerm]) -> Tensor:
+                    dropout: float, terms: Sequence[Term]) -> Tensor:
     """Softmax and tables need the precision under autocast."""
     for term in terms:
-        if not term.map.num_tokens == q.shape[2] == k.shape[2]:
+        tokens = (
+            len(term.bias[0])
+            if isinstance(term, PairBias) else term.map.num_tokens)
+        if not tokens == q.shape[2] == k.shape[2]:
             raise ValueError(
-                f'the position encoding is for {term.map.num_tokens} tokens, '
-                f'the attention has {q.shape[2]} queries and {k.shape[2]} '
-                'keys')
-    attention = (
-        dense_attention if k.shape[2] <= DENSE_TOKENS else tiled_attention)
+                f'the position encoding is for {tokens} tokens, the attention '
+                f'has {q.shape[2]} queries and {k.shape[2]} keys')
+    dense = k.shape[2] <= DENSE_TOKENS or any(
+        isinstance(term, PairBias) for term in terms)
+    attention = dense_attention if dense else tiled_attention
     is_turned = turned_q is not q
     with torch.autocast(q.device.type, enabled=False):
         q, k, exact_v = _float32(q) * scale, _float32(k), _float32(v)
@@ -82,9 +86,13 @@ def _float32(x: Tensor) -> Tensor:
 
 def dense_attention(q: Tensor, k: Tensor, v: Tensor, content_q: Tensor,
                     content_k: Tensor, scale: float, mask: Optional[Tensor],
-                    dropout: float, terms: Sequence[BucketTerm]) -> Tensor:
+                    dropout: float, terms: Sequence[Term]) -> Tensor:
     """All pairs at once; arguments as :func:`tiled_attention`'s."""
     logits = q @ k.transpose(-2, -1)
+    pairs = [term for term in terms if isinstance(term, PairBias)]
+    terms = [term for term in terms if isinstance(term, BucketTerm)]
+    for term in pairs:
+        logits = logits + term.bias
     for term in terms:
         if term.target == 'bias':
             logits = logits + term.table[..., term.map.all_ids]

@@ -1,5 +1,5 @@
 """What a position encoding is."""
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from mmengine.logging import print_log
 from mmengine.model import BaseModule
@@ -12,8 +12,8 @@ from .terms import Term
 class PositionEncoding(BaseModule):
     """Base class of all position encodings.
 
-    A host asks an encoding for up to three things, each of which an encoding
-    may leave as it is here. Encodings know nothing of hosts, and hosts know
+    A host asks an encoding for an embedding, for changes between the layers
+    and for terms of their attention; each may be left as it is here. Encodings know nothing of hosts, and hosts know
     nothing of particular encodings.
 
     Args:
@@ -28,6 +28,15 @@ class PositionEncoding(BaseModule):
 
     name: Optional[str] = None
     """Under which name parameters appear in state dicts; the class's if None.
+    """
+    own_names: Dict[str, str] = {}
+    """Arguments that users know by another name than the constructor."""
+    layers: Optional[Sequence[int]] = None
+    """Which layers use what :meth:`embed` gives; all if None."""
+    decoder: bool = False
+    """Whether a decoder's keys get the same, with weights of their own."""
+    join: Optional[str] = None
+    """How a host of pre-norm layers has to use the embedding; any way if None.
     """
 
     def __init__(self,
@@ -64,6 +73,12 @@ class PositionEncoding(BaseModule):
     def embed(self, grid: TokenGrid) -> Optional[Tensor]:
         """An absolute embedding in float32, ``(B or 1, N, C)``, or None."""
 
+    def layer_embedding(self, i: int, pos: Optional[Tensor],
+                        grid: TokenGrid) -> Optional[Tensor]:
+        """What layer ``i`` uses of the embedding ``pos`` that flows beside
+        the tokens, ``(B or 1, N, C)`` each, or None."""
+        return pos
+
     def between(self, i: int, x: Tensor, pos: Optional[Tensor],
                 grid: TokenGrid) -> Tuple[Tensor, Optional[Tensor]]:
         """Change the tokens or the embedding after layer ``i``.
@@ -71,12 +86,12 @@ class PositionEncoding(BaseModule):
         Args:
             i (int): The layer just left; -1 before layer 0.
             x (Tensor): Tokens, ``(B, N, C)``.
-            pos (Tensor, optional): The embedding that layer ``i`` used,
+            pos (Tensor, optional): The embedding that flows beside them,
                 ``(B or 1, N, C)``.
             grid (TokenGrid): The grid of ``x``.
 
         Returns:
-            tuple[Tensor, Tensor]: Tokens and embedding for the next layer.
+            tuple[Tensor, Tensor]: Tokens and embedding from here on.
         """
         return x, pos
 
@@ -88,10 +103,27 @@ class PositionEncoding(BaseModule):
         """The grid of the tokens that :meth:`between` returns."""
         return grid
 
+    def check_layers(self, layers: Sequence[int]) -> Tuple[int, ...]:
+        """Layers in order.
+
+        Raises:
+            ValueError: If the host doesn't have them, or there are none.
+        """
+        layers = tuple(sorted(set(layers)))
+        if not layers or set(layers) - set(range(self.num_layers)):
+            raise ValueError(f'layers must be of 0 to {self.num_layers - 1}, '
+                             f'got {list(layers)}')
+        return layers
+
     @property
     def is_absolute(self) -> bool:
         """Whether :meth:`embed` gives an embedding."""
         return type(self).embed is not PositionEncoding.embed
+
+    @property
+    def needs_embedding(self) -> bool:
+        """Whether it changes an embedding that others give."""
+        return False
 
     @property
     def is_relative(self) -> bool:

@@ -116,3 +116,9 @@ class TokenGrid:
             ]
             mask = torch.cat([mask[:, :self.num_prefix], *inner], dim=1)
         return TokenGrid(shapes, mask, self.num_prefix, self.device)
+
+    def crop_tokens(self, x: Tensor, border: int) -> Tensor:
+        """Tokens ``(B, N, C)`` of this grid to those of :meth:`crop`."""
+        prefix, maps = self.maps(x)
+        b = border
+        return self.tokens(prefix, [m[..., b:-b, b:-b] for m in maps])

@@ -97,15 +97,12 @@ class ImageRPE(BucketTables):
                 f'buckets collapse: alpha={alpha:g}, beta={beta:g}, '
                 f'gamma={gamma:g} must have 0 < alpha < beta, alpha < gamma '
                 'and beta at least 1; ratio must be above 0.5')
-        every = range(self.num_layers)
-        layers = every if layers is None else layers
-        if set(layers) - set(every) or not len(set(layers)):
-            raise ValueError(f'layers must be of 0 to {self.num_layers - 1}, '
-                             f'got {list(layers)}')
+        layers = self.check_layers(
+            range(self.num_layers) if layers is None else layers)
         heads = 1 if shared_heads else self.num_heads
         self.tables = nn.ModuleDict({
             str(i): nn.ParameterDict(self._make_tables(heads))
-            for i in sorted(layers)
+            for i in layers
         })
         self.fill()
 

@@ -3,12 +3,12 @@ import torch
 from torch import Tensor, nn
 
 from mmpe.registry import MODELS
-from .base import PositionEncoding
+from .absolute import AbsoluteEncoding
 from .grid import TokenGrid
 
 
 @MODELS.register_module()
-class LearnedPositionalEncoding(PositionEncoding):
+class LearnedPositionalEncoding(AbsoluteEncoding):
     """A learned vector per column and per row, side by side.
 
     Column half first, unlike the sine encoding, as in the official DETR and
@@ -22,6 +22,8 @@ class LearnedPositionalEncoding(PositionEncoding):
             the width.
         row_num_embed (int): Rows that the table has. Defaults to 50.
         col_num_embed (int): Columns that the table has. Defaults to 50.
+
+        layers (Sequence[int], optional): See :class:`AbsoluteEncoding`.
 
     Raises:
         ValueError: If ``num_feats`` isn't half the host's width, or a grid has

@@ -21,6 +21,8 @@ class PositionEncodingList(PositionEncoding):
     Args:
         items (Sequence[dict]): Configs of encodings, without the arguments
             that come from the host. Empty is no position encoding.
+        defaults (dict): Arguments that items which take them get unless they
+            say otherwise, such as the grid that a host is made for.
         embed_dims (int): Width of the tokens.
         num_heads (int): Attention heads.
         num_layers (int): Layers of the host.
@@ -32,11 +34,20 @@ class PositionEncodingList(PositionEncoding):
         ValueError: If an argument's value is wrong.
     """
 
-    def __init__(self, items: Sequence[dict], **host) -> None:
+    def __init__(self,
+                 items: Sequence[dict],
+                 defaults: Optional[dict] = None,
+                 **host) -> None:
         super().__init__(**host)
         for cls, item in zip(check_items(items), items):
+            accepted = _accepted(cls)
+            arguments = {
+                k: v for k, v in (defaults or {}).items() if k in accepted
+            }
+            for key, value in item.items():
+                if key != 'type':
+                    arguments[cls.own_names.get(key, key)] = value
             try:
-                arguments = {k: v for k, v in item.items() if k != 'type'}
                 encoding = cls(**arguments, **host)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{item['type']}: {error}") from error
@@ -56,8 +67,13 @@ class PositionEncodingList(PositionEncoding):
 
     @property
     def is_absolute(self) -> bool:
-        """Whether any of the encodings embeds absolute positions."""
-        return any(e.is_absolute for e in self.encodings)
+        """Whether any of the encodings embeds absolute positions for all
+        layers."""
+        return any(e.is_absolute and not e.layers for e in self.encodings)
+
+    @property
+    def needs_embedding(self) -> bool:
+        return any(e.needs_embedding for e in self.encodings)
 
     @property
     def is_relative(self) -> bool:
@@ -70,10 +86,16 @@ class PositionEncodingList(PositionEncoding):
     def embed(self, grid: TokenGrid) -> Optional[Tensor]:
         total = None
         for encoding in self.encodings:
-            pos = encoding.embed(grid)
+            pos = None if encoding.layers else encoding.embed(grid)
             if pos is not None:
                 total = pos if total is None else total + pos
         return total
+
+    def layer_embedding(self, i: int, pos: Optional[Tensor],
+                        grid: TokenGrid) -> Optional[Tensor]:
+        for encoding in self.encodings:
+            pos = encoding.layer_embedding(i, pos, grid)
+        return pos
 
     def between(self, i: int, x: Tensor, pos: Optional[Tensor],
                 grid: TokenGrid) -> Tuple[Tensor, Optional[Tensor]]:
@@ -162,7 +184,7 @@ def _check_arguments(cls: type, item: dict) -> None:
     accepted = _accepted(cls)
     given = [key for key in item if key != 'type']
     for key in given:
-        if key in _HOST:
+        if key in _HOST and key not in cls.own_names:
             raise TypeError(
                 f"{item['type']}: {key} comes from the model, leave it out")
     wrong = [key for key in given if key not in accepted]
@@ -188,4 +210,5 @@ def _accepted(cls: type) -> set:
             parameters = inspect.signature(base.__init__).parameters.values()
             names |= {p.name for p in parameters
                       if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
-    return (names | {'init_cfg'}) - {'self', *_HOST}
+    hidden = {'self', *_HOST, *cls.own_names.values()}
+    return (names | {'init_cfg'}) - hidden | set(cls.own_names)

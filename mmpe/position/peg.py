@@ -115,6 +115,8 @@ class PEG(PositionEncoding):
                 grid: TokenGrid) -> Tuple[Tensor, Optional[Tensor]]:
         if i in self.positions:
             for conv in self.blocks[self.positions.index(i)]:
+                if pos is not None and conv.border:
+                    pos = grid.crop_tokens(pos, conv.border)
                 x, grid = conv(x, grid)
         return x, pos
 
@@ -164,10 +166,8 @@ class ValidConv(nn.Module):
             grid.mask[..., None], 0)
         maps = grid.maps(cells)[1]
         if self.border:
-            b = self.border
-            prefix, kept = grid.maps(x)
-            grid = grid.crop(b)
-            x = grid.tokens(prefix, [m[..., b:-b, b:-b] for m in kept])
+            x = grid.crop_tokens(x, self.border)
+            grid = grid.crop(self.border)
         y = grid.tokens(x[:, :0], [self._convolve(m) for m in maps])
         mask = None if grid.mask is None else grid.mask[:, grid.num_prefix:]
         if self.norm is not None:

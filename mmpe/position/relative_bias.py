@@ -1,5 +1,5 @@
 """A bias for each offset of a grid."""
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +9,7 @@ from mmpe.registry import MODELS
 from .base import PositionEncoding
 from .buckets import OffsetBuckets
 from .grid import TokenGrid
-from .terms import BucketTerm
+from .terms import BucketTerm, PairBias, Term
 
 
 @MODELS.register_module()
@@ -27,33 +27,49 @@ class RelativePositionBias(PositionEncoding):
         Pairs with a prefix token share one number for each head, where BEiT
         has three.
 
+        ``layer_norm`` is how LaPE's official code treats such a bias. It needs
+        as many keys as it was made for.
+
     Args:
-        grid (tuple[int, int]): Height and width, in cells, whose offsets the
-            table has.
+        grid (tuple[int, int], optional): Height and width, in cells, whose
+            offsets the table has. Defaults to that of the host, where it has
+            one.
+        layer_norm (bool): Whether each query's biases are normalised over its
+            keys, with a scale and shift for each key. On the grid ``grid``
+            without padding only. Defaults to False.
 
     Raises:
         ValueError: If ``grid`` isn't two positive integers.
     """
     name = 'bias'
 
-    def __init__(self, grid: Sequence[int], **host) -> None:
+    def __init__(self,
+                 grid: Optional[Sequence[int]] = None,
+                 layer_norm: bool = False,
+                 **host) -> None:
         super().__init__(**host)
         self.grid = check_grid(grid)
         shape = (self.num_heads, *(2 * n - 1 for n in self.grid))
         self.tables = self._make(*shape)
         if self.num_prefix:
             self.prefix = self._make(self.num_heads, 1)
+        self.norms = nn.ModuleList(
+            nn.LayerNorm(self.grid[0] * self.grid[1])
+            for _ in range(self.num_layers if layer_norm else 0))
 
     def _make(self, *shape: int) -> nn.ParameterList:
         return nn.ParameterList(
             nn.Parameter(torch.zeros(shape)) for _ in range(self.num_layers))
 
     def init_weights(self) -> None:
-        for table in self.parameters():
-            nn.init.zeros_(table)
+        for norm in self.norms:
+            norm.reset_parameters()
+        for name, table in self.named_parameters():
+            if not name.startswith('norms'):
+                nn.init.zeros_(table)
         super().init_weights()
 
-    def terms(self, i: int, grid: TokenGrid) -> List[BucketTerm]:
+    def terms(self, i: int, grid: TokenGrid) -> List[Term]:
         if len(grid.shapes) != 1:
             raise ValueError('a bias of pairs needs the tokens of one level, '
                              f'got the grids {grid.shapes}')
@@ -72,7 +88,21 @@ class RelativePositionBias(PositionEncoding):
             prefix = self.prefix[i].expand(*table.shape[:-1], 1)
             table = torch.cat([table, prefix], -1)
         buckets = OffsetBuckets('exact', 'clip', shape, whole_cells=True)
-        return [BucketTerm('bias', table, buckets, grid)]
+        term = BucketTerm('bias', table, buckets, grid)
+        return [self._normalized(i, term)] if len(self.norms) else [term]
+
+    def _normalized(self, i: int, term: BucketTerm) -> PairBias:
+        grid, p = term.grid, self.num_prefix
+        if grid.shapes[0] != self.grid or grid.sizes is not None and set(
+                grid.sizes[0]) != {self.grid}:
+            raise ValueError(
+                f'layer_norm=True takes grids of {self.grid} cells without '
+                f'padding, got {grid.sizes or grid.shapes}')
+        table = term.table if term.table.dim() == 2 else term.table[0]
+        bias = table[:, term.map.all_ids]
+        cells = self.norms[i](bias[:, p:, p:])
+        rows = torch.cat([bias[:, p:, :p], cells], 2)
+        return PairBias(torch.cat([bias[:, :p], rows], 1))
 
     @staticmethod
     def _on_canvas(table: Tensor, size: Tuple[int, int],
@@ -114,7 +144,7 @@ def resize_offsets(table: Tensor, grid: Tuple[int, int]) -> Tensor:
     return F.interpolate(table[None], size=size, mode='bicubic')[0]
 
 
-def check_grid(grid: Sequence[int]) -> Tuple[int, int]:
+def check_grid(grid: Optional[Sequence[int]]) -> Tuple[int, int]:
     """Height and width as a tuple.
 
     Raises:

@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 
 from mmpe.registry import MODELS
-from .base import PositionEncoding
+from .absolute import AbsoluteEncoding
 from .grid import TokenGrid
 
 
 @MODELS.register_module()
-class SinePositionalEncoding(PositionEncoding):
+class SinePositionalEncoding(AbsoluteEncoding):
     """Sines and cosines of a cell's coordinates.
 
     In two dimensions this is DETR's encoding, equal to MMDetection's bit for
@@ -43,6 +43,8 @@ class SinePositionalEncoding(PositionEncoding):
             Defaults to ``'yx'``.
         start (int): Coordinate of the first cell (in one dimension, of the
             first token). Defaults to 1.
+
+        layers (Sequence[int], optional): See :class:`AbsoluteEncoding`.
 
     Raises:
         ValueError: If ``num_feats`` doesn't fit the host's width, or an

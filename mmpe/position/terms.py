@@ -49,6 +49,13 @@ class BucketTerm:
 
 
 @dataclass(frozen=True)
+class PairBias:
+    """What an attention adds to its logits, ``(H or 1, N, N)``: for small and
+    fixed grids, since it has a number for each pair."""
+    bias: Tensor
+
+
+@dataclass(frozen=True)
 class LogitScale:
     """What an attention multiplies logits with, instead of D^-0.5."""
     scale: float
@@ -77,4 +84,4 @@ class Rotation:
         return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 
 
-Term = Union[BucketTerm, LogitScale, Rotation]
+Term = Union[BucketTerm, LogitScale, PairBias, Rotation]
