@@ -8,17 +8,20 @@ import pickle
 
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import build, move_parameters, samples, small_cfg
 from torch.testing import assert_close
 
+from mmpe.backbones import VisionTransformer
 from mmpe.layers import PositionStream, term_attention
 from mmpe.position import PositionEncoding, TokenGrid
 from mmpe.registry import MODELS
 
 # MMDetection's two stages work at a width of 256 only.
-DIMS = dict(detr=16, single=16, deformable=16, twostage=256)
+DIMS = dict(
+    detr=16, vit=16, windows=16, single=16, deformable=16, twostage=256)
 BN_RELU = dict(bias=False, norm_cfg=dict(type='BN'), act_cfg=dict(type='ReLU'))
 
 
@@ -64,21 +67,36 @@ VARIANTS = {
             type='mmpe.ImageRPE', method='euclidean', mode='bias', layers=[1]),
         dict(type='mmpe.SinePositionalEncoding', normalize=True)
     ],
+    'learned + LaPE': [
+        dict(type='mmpe.LearnedPositionalEncoding'),
+        dict(type='mmpe.LaPE', num_layers=1)
+    ],
+    'table + LaPE progressive': [
+        dict(type='mmpe.PositionEmbedding', grid=(4, 5), keep_norm=True),
+        dict(
+            type='mmpe.LaPE', form='progressive', scale='scalar', shift=False)
+    ],
     'sine + PEG dense': [
         dict(type='mmpe.SinePositionalEncoding', normalize=True),
         dict(type='mmpe.PEG', kind='dense')
     ],
 }
 # Of encodings that can't do without.
-ARGUMENTS = {'mmpe.RelativePositionBias': dict(grid=(4, 5))}
+ARGUMENTS = {
+    name: dict(grid=(4, 5))
+    for name in ('mmpe.RelativePositionBias', 'mmpe.PositionEmbedding')
+}
+# Of encodings that change what another embeds.
+BEFORE = {'mmpe.LaPE': [dict(type='mmpe.SinePositionalEncoding')]}
 ENCODINGS = {
-    **{name: [dict(type=name, **ARGUMENTS.get(name, {}))]
+    **{name: [*BEFORE.get(name, []),
+              dict(type=name, **ARGUMENTS.get(name, {}))]
        for name in registered()},
     **VARIANTS
 }
-HOSTS = {'detr': 1, 'single': 1, 'deformable': 2, 'twostage': 2}
-DENSE = ['detr']
-
+# Hosts and their levels.
+HOSTS = dict(detr=1, vit=1, windows=1, single=1, deformable=2, twostage=2)
+DENSE = ['detr', 'vit', 'windows']
 
 
 def relative(encoding):
@@ -106,26 +124,27 @@ def pairs(hosts):
 on_all = pairs(HOSTS)
 # Two stages differ after the encoder only, where MMDetection may choose padded
 # cells as queries: their score is a constant, which a valid one can be below.
-on_encoders = pairs([*HOSTS][:3])
-on_dense = pairs(DENSE)
+on_encoders = pairs([*HOSTS][:-1])
+# Windows tell positions apart by themselves.
+on_all_to_all = pairs(['detr', 'vit'])
 
 
-class Host:
+class Detector:
     """A detector with an encoding, seen from its transformer."""
 
-    def __init__(self, kind, encoding, **overrides):
+    def __init__(self, kind, encoding, num_cp=0, **overrides):
         # 1x1 grids have few tokens, of which two stages choose the queries.
         self.num_levels = HOSTS[kind]
         self.dims = DIMS[kind]
-        self.model = build(
-            small_cfg(
-                kind,
-                dims=self.dims,
-                num_queries=1 if kind == 'twostage' else 4,
-                positional_encoding=ENCODINGS[encoding],
-                **overrides))
-        move_parameters(self.model)
-        self.model.eval()
+        cfg = small_cfg(
+            kind,
+            dims=self.dims,
+            num_queries=1 if kind == 'twostage' else 4,
+            positional_encoding=ENCODINGS[encoding],
+            **overrides)
+        cfg.encoder.num_cp = num_cp
+        self.model = build(cfg)
+        self.cfg = cfg
 
     @property
     def encoding(self):
@@ -138,10 +157,21 @@ class Host:
             torch.randn(batch, self.dims, -(-h // 2**i), -(-w // 2**i))
             for i in range(self.num_levels))
 
-    def encode(self, maps, sizes):
-        """``(B, N, C)`` memory for images of ``sizes`` cells of level 0."""
+    def inputs(self, maps, sizes, mask=None):
+        """What the encoder takes, with another mask if one is given."""
         inputs, _ = self.model.pre_transformer(
             maps, samples(sizes, tuple(maps[0].shape[-2:])))
+        if mask is not None:
+            stream = inputs['feat_pos']
+            grid = TokenGrid(stream.grid(-1).shapes, mask)
+            inputs.update(
+                feat_mask=mask,
+                feat_pos=PositionStream(self.encoding, grid, stream.pos(-1)))
+        return inputs
+
+    def encode(self, maps, sizes, mask=None):
+        """``(B, N, C)`` memory for images of ``sizes`` cells of level 0."""
+        inputs = self.inputs(maps, sizes, mask)
         return self.model.forward_encoder(**inputs)['memory']
 
     def states(self, maps, sizes):
@@ -149,6 +179,44 @@ class Host:
         out = self.model.forward_transformer(
             maps, samples(sizes, tuple(maps[0].shape[-2:])))
         return out['hidden_states']
+
+    def finite_loss(self, maps, sizes):
+        """A loss whose targets aren't drawn from the sizes: one image has
+        none."""
+        canvas = tuple(maps[0].shape[-2:])
+        targets = samples([canvas] * len(sizes), canvas)
+        for target, size in zip(targets, sizes):
+            target.set_metainfo(dict(img_shape=size))
+        heads = self.model.forward_transformer(maps, targets)
+        for target, size in zip(targets, sizes):
+            target.set_metainfo(dict(img_shape=(32, 32)))
+        losses = self.model.bbox_head.loss(**heads, batch_data_samples=targets)
+        return sum(v.sum() for v in losses.values())
+
+    def loss(self, num_boxes=2):
+        """Of a training step on random images, one of which is padded."""
+        targets = samples([(64, 64), (48, 64)], (64, 64), num_boxes)
+        losses = self.model.loss(torch.randn(2, 3, 64, 64), targets)
+        return sum(v.sum() for v in losses.values())
+
+    def compiled(self, maps, sizes):
+        """:meth:`encode` through ``torch.compile``."""
+        inputs = self.inputs(maps, sizes)
+        encoder = torch.compile(self.model.encoder, backend='eager')
+        kwargs = dict(
+            query=inputs['feat'],
+            query_pos=inputs['feat_pos'],
+            key_padding_mask=inputs['feat_mask'])
+        for key in 'spatial_shapes', 'level_start_index', 'valid_ratios':
+            if key in inputs:
+                kwargs[key] = inputs[key]
+        return encoder(**kwargs)
+
+    def reference(self):
+        """The state dict of what it must be a superset of."""
+        cfg = copy.deepcopy(self.cfg)
+        cfg.positional_encoding = dict(num_feats=self.dims // 2)
+        return build(cfg, scope='mmdet').state_dict()
 
     def crop(self, maps, index, size):
         """The maps of one image alone."""
@@ -167,12 +235,81 @@ class Host:
         return torch.cat(out)
 
 
+class Backbone(Detector):
+    """A vision transformer with an encoding; its images are the maps, a cell
+    each pixel. Its tokens are those of the grid."""
+
+    options = dict(
+        vit=dict(),
+        windows=dict(
+            with_cls_token=False, window_size=3, global_layers=(1, )))
+
+    def __init__(self, kind, encoding, num_cp=0):
+        self.num_levels, self.dims = HOSTS[kind], DIMS[kind]
+        arch = dict(
+            embed_dims=self.dims,
+            num_layers=2,
+            num_heads=2,
+            feedforward_channels=2 * self.dims)
+        self.cfg = dict(
+            arch=arch,
+            img_size=(4, 5),
+            patch_size=1,
+            in_channels=self.dims,
+            with_cp=num_cp > 0,
+            **self.options[kind])
+        torch.manual_seed(0)
+        self.model = VisionTransformer(
+            positional_encoding=ENCODINGS[encoding], **self.cfg)
+        self.model.init_weights()
+
+    def encode(self, maps, sizes, mask=None):
+        if mask is None and set(sizes) != {tuple(maps[0].shape[-2:])}:
+            mask = torch.ones_like(maps[0][:, 0], dtype=torch.bool)
+            for m, (h, w) in zip(mask, sizes):
+                m[:h, :w] = False
+        elif mask is not None:
+            mask = mask.view_as(maps[0][:, 0])
+        out, = self.model(maps[0], mask)
+        return out.flatten(2).transpose(1, 2)
+
+    def states(self, maps, sizes):
+        return self.encode(maps, sizes)[None, :, :0]
+
+    def finite_loss(self, maps, sizes):
+        return self.encode(maps, sizes).square().sum()
+
+    def loss(self, num_boxes=2):
+        # Not a sum: its gradient before a norm would be zero.
+        out = self.encode(self.maps(2, (6, 7)), [(6, 7), (4, 5)])
+        return (out * torch.linspace(0, 1, out.numel()).view_as(out)).sum()
+
+    def compiled(self, maps, sizes):
+        eager = self.model
+        try:
+            self.model = torch.compile(eager, backend='eager')
+            return self.encode(maps, sizes)
+        finally:
+            self.model = eager
+
+    def reference(self):
+        return VisionTransformer(
+            positional_encoding=[], **self.cfg).state_dict()
+
+
+def make_host(kind, encoding, **kwargs):
+    cls = Backbone if kind in Backbone.options else Detector
+    return cls(kind, encoding, **kwargs)
+
+
 _cache = {}
 
 
 def build_host(kind, encoding):
     if (kind, encoding) not in _cache:
-        _cache[kind, encoding] = Host(kind, encoding)
+        host = make_host(kind, encoding)
+        move_parameters(host.model)
+        _cache[kind, encoding] = host
     host = _cache[kind, encoding]
     host.model.eval()
     return host
@@ -219,13 +356,12 @@ def test_padding_never_leaks_in_training(host, encoding):
         large[:, :, :small.shape[2], :small.shape[3]] = small
     outputs, statistics = [], []
     for maps in tight, wide:
-        encoding = copy.deepcopy(host.model).train()
-        inputs, _ = encoding.pre_transformer(
-            maps, samples(sizes, tuple(maps[0].shape[-2:])))
-        memory = encoding.forward_encoder(**inputs)['memory']
+        twin = copy.deepcopy(host)
+        twin.model.train()
+        memory = twin.encode(maps, sizes)
         outputs.append(
-            [host.valid(memory, maps, i, s) for i, s in enumerate(sizes)])
-        statistics.append(dict(encoding.positional_encoding.named_buffers()))
+            [twin.valid(memory, maps, i, s) for i, s in enumerate(sizes)])
+        statistics.append(dict(twin.encoding.named_buffers()))
     assert_close(outputs[0], outputs[1], rtol=1e-5, atol=1e-5)
     assert_close(statistics[0], statistics[1], rtol=1e-5, atol=1e-5)
 
@@ -250,26 +386,22 @@ def test_gradients_of_valid_outputs_ignore_padding(host, encoding):
 def test_no_mask_is_an_all_valid_mask(host, encoding):
     host = build_host(host, encoding)
     maps = host.maps(2, (4, 6))
-    inputs, _ = host.model.pre_transformer(maps, samples([(4, 6)] * 2, (4, 6)))
-    assert inputs['feat_mask'] is None
-    out = host.model.forward_encoder(**inputs)['memory']
-
-    mask = torch.zeros(inputs['feat'].shape[:2], dtype=torch.bool)
-    grid = TokenGrid(inputs['feat_pos'].grid(-1).shapes, mask)
-    embedding, empty = host.encoding.embed(grid), host.encoding.embed(
-        inputs['feat_pos'].grid(-1))
-    if embedding is not None:
+    out = host.encode(maps, [(4, 6)] * 2)
+    mask = torch.zeros(2, sum(m[0, 0].numel() for m in maps), dtype=torch.bool)
+    shapes = tuple(tuple(m.shape[-2:]) for m in maps)
+    prefix = host.encoding.num_prefix
+    empty = host.encoding.embed(
+        TokenGrid(shapes, None, prefix, torch.device('cpu')))
+    if empty is not None:
+        embedding = host.encoding.embed(
+            TokenGrid(shapes, F.pad(mask, (prefix, 0)), prefix))
         assert_close(
             embedding, empty.expand_as(embedding), rtol=1e-6, atol=1e-6)
-    inputs.update(
-        feat_mask=mask,
-        feat_pos=PositionStream(host.encoding, grid,
-                                inputs['feat_pos'].pos(-1)))
-    masked = host.model.forward_encoder(**inputs)['memory']
+    masked = host.encode(maps, [(4, 6)] * 2, mask)
     assert_close(out, masked, rtol=1e-6, atol=1e-6)
 
 
-@on_dense
+@on_all_to_all
 @settings(max_examples=5)
 @given(h=st.integers(2, 5), w=st.integers(2, 5), seed=st.integers(0, 99))
 def test_tokens_know_where_they_are(host, encoding, h, w, seed):
@@ -287,7 +419,7 @@ def test_tokens_know_where_they_are(host, encoding, h, w, seed):
         assert (out - permuted).abs().max() > 1e-3
 
 
-@on_dense
+@on_all_to_all
 def test_only_absolute_encodings_notice_a_shift(host, encoding):
     host = build_host(host, encoding)
     canvas, patch = (24, 26), torch.randn(host.dims, 3, 4)
@@ -317,20 +449,13 @@ def test_only_absolute_encodings_notice_a_shift(host, encoding):
 ])
 def test_odd_grids_stay_finite(host, encoding, canvas, sizes):
     host = build_host(host, encoding)
-    model = copy.deepcopy(host.model).train()
+    host = copy.deepcopy(host)
+    host.model.train()
     maps = tuple(m.requires_grad_() for m in host.maps(2, canvas))
-    # Boxes are not drawn from the sizes: one image has none.
-    targets = samples([canvas] * 2, canvas)
-    for target, size in zip(targets, sizes):
-        target.set_metainfo(dict(img_shape=size))
-    heads = model.forward_transformer(maps, targets)
-    for target, size in zip(targets, sizes):
-        target.set_metainfo(dict(img_shape=(32, 32)))
-    losses = model.bbox_head.loss(**heads, batch_data_samples=targets)
-    total = sum(v.sum() for v in losses.values())
+    total = host.finite_loss(maps, sizes)
     total.backward()
     assert total.isfinite()
-    for name, p in model.named_parameters():
+    for name, p in host.model.named_parameters():
         if p.grad is not None:
             assert p.grad.isfinite().all(), name
 
@@ -338,12 +463,9 @@ def test_odd_grids_stay_finite(host, encoding, canvas, sizes):
 @on_all
 @pytest.mark.parametrize('num_boxes', [2, 0])
 def test_every_parameter_learns(host, encoding, num_boxes):
-    cfg = small_cfg(
-        host, dims=DIMS[host], positional_encoding=ENCODINGS[encoding])
-    model = build(cfg).train()
-    targets = samples([(64, 64), (48, 64)], (64, 64), num_boxes)
-    losses = model.loss(torch.randn(2, 3, 64, 64), targets)
-    total = sum(v.sum() for v in losses.values())
+    host = make_host(host, encoding)
+    model = host.model.train()
+    total = host.loss(num_boxes)
     total.backward()
     assert total.isfinite()
     orphans = [
@@ -359,7 +481,9 @@ def test_autocast_agrees(host, encoding, dtype):
     host = build_host(host, encoding)
     sizes = [(8, 6), (4, 8)]
     maps = host.maps(2, (8, 8))
-    grid = TokenGrid(tuple(tuple(m.shape[-2:]) for m in maps))
+    grid = TokenGrid(
+        tuple(tuple(m.shape[-2:]) for m in maps), None,
+        host.encoding.num_prefix, torch.device('cpu'))
     with torch.no_grad():
         exact = host.encode(maps, sizes)
         embedding = host.encoding.embed(grid)
@@ -380,15 +504,11 @@ def test_autocast_agrees(host, encoding, dtype):
 def test_checkpointing_changes_nothing(host, encoding):
     gradients, statistics = [], []
     for num_cp in 0, 2:
-        cfg = small_cfg(
-            host, dims=DIMS[host], positional_encoding=ENCODINGS[encoding])
-        cfg.encoder.num_cp = num_cp
-        model = build(cfg).train()
+        twin = make_host(host, encoding, num_cp=num_cp)
+        model = twin.model.train()
         move_parameters(model)
         torch.manual_seed(3)
-        losses = model.loss(
-            torch.randn(2, 3, 64, 64), samples([(64, 64), (48, 64)], (64, 64)))
-        sum(v.sum() for v in losses.values()).backward()
+        twin.loss().backward()
         gradients.append({n: p.grad for n, p in model.named_parameters()})
         statistics.append(dict(model.positional_encoding.named_buffers()))
     assert_close(gradients[0], gradients[1], rtol=1e-5, atol=1e-6)
@@ -413,11 +533,8 @@ def test_copies_and_pickles_are_the_same(host, encoding):
 
 @on_encoders
 def test_state_dict_is_a_superset(host, encoding):
-    cfg = small_cfg(host, dims=DIMS[host])
-    theirs = build(cfg, scope='mmdet').state_dict()
-    ours = build_host(host, encoding).model.state_dict()
-    cfg.positional_encoding = ENCODINGS[encoding]
-    ours = build(cfg).state_dict()
+    host = make_host(host, encoding)
+    theirs, ours = host.reference(), host.model.state_dict()
     extra = set(ours) - set(theirs)
     assert {k: v.shape for k, v in theirs.items()} == {
         k: v.shape
@@ -431,35 +548,26 @@ def test_state_dict_is_a_superset(host, encoding):
 def test_compiling_changes_nothing(host, encoding):
     host = build_host(host, encoding)
     maps, sizes = host.maps(2, (4, 6)), [(4, 6), (2, 4)]
-    inputs, _ = host.model.pre_transformer(maps, samples(sizes, (4, 6)))
     with torch.no_grad():
-        expected = host.model.forward_encoder(**inputs)['memory']
-        compiled = torch.compile(host.model.encoder, backend='eager')
-        encoder_inputs = dict(
-            query=inputs['feat'],
-            query_pos=PositionStream(host.encoding,
-                                     inputs['feat_pos'].grid(-1),
-                                     inputs['feat_pos'].pos(-1)),
-            key_padding_mask=inputs['feat_mask'])
-        for key in 'spatial_shapes', 'level_start_index', 'valid_ratios':
-            if key in inputs:
-                encoder_inputs[key] = inputs[key]
-        assert_close(compiled(**encoder_inputs), expected)
+        expected = host.encode(maps, sizes)
+        assert_close(host.compiled(maps, sizes), expected)
 
 
 @pytest.mark.parametrize('encoding', DENSE_ONLY)
 @pytest.mark.parametrize('host', [h for h in HOSTS if h not in DENSE])
 def test_hosts_refuse_what_they_can_not_do(host, encoding):
     with pytest.raises(ValueError, match="ImageRPE with target='k' only"):
-        Host(host, encoding)
+        make_host(host, encoding)
 
 
 @pytest.mark.parametrize('encoding', [*filter(relative, ENCODINGS)])
+@pytest.mark.parametrize('host', DENSE)
+@settings(max_examples=10)
 @given(
     sizes=batches,
     more=st.tuples(even, even))
-def test_tiles_equal_all_pairs_at_once(encoding, sizes, more):
-    host = copy.deepcopy(build_host('detr', encoding))
+def test_tiles_equal_all_pairs_at_once(host, encoding, sizes, more):
+    host = copy.deepcopy(build_host(host, encoding))
     host.model.double()
     canvas = tuple(
         max(s[i] for s in sizes) + more[i] % 4 for i in range(2))

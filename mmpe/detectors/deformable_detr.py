@@ -20,6 +20,7 @@ class DeformableDETR(PositionEncodingMixin, _DeformableDETR):
             :class:`PositionEncodingMixin`.
     """
     encoder_layer = DeformableDetrEncoderLayer
+    embeds_more = True
 
     @staticmethod
     def get_valid_ratio(mask: Tensor) -> Tensor:

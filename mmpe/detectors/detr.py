@@ -6,7 +6,7 @@ from mmdet.structures import OptSampleList
 from mmengine.logging import print_log
 from torch import Tensor
 
-from mmpe.layers import DetrEncoderLayer
+from mmpe.layers import DetrDecoderLayer, DetrEncoderLayer, PositionStream
 from mmpe.position import PositionEncodingList
 from mmpe.registry import MODELS
 from .mixin import PositionEncodingMixin
@@ -31,6 +31,7 @@ class DETR(PositionEncodingMixin, _DETR):
         ValueError: If its list has an encoding that embeds nothing.
     """
     encoder_layer = DetrEncoderLayer
+    decoder_has_keys = True
 
     def __init__(self,
                  *args,
@@ -42,22 +43,30 @@ class DETR(PositionEncodingMixin, _DETR):
 
     def _init_layers(self) -> None:
         super()._init_layers()
-        items = self._memory_items(self.memory_positional_encoding)
-        self.memory_positional_encoding = None  # the encoder's embedding
-        if items is None:
-            return
+        DetrDecoderLayer.adopt(self.decoder.layers)
+        own = self._own_items(self.memory_positional_encoding)
+        self.keeps_embedding = own is None  # the encoder's, for the keys
+        if self.keeps_embedding:
+            own = [
+                item for item, encoding in zip(
+                    self.encoding_items, self.positional_encoding.encodings)
+                if encoding.decoder
+            ]
         self.memory_positional_encoding = PositionEncodingList(
-            items,
+            own,
             embed_dims=self.embed_dims,
             num_heads=self.decoder.layers[0].cross_attn.num_heads,
             num_layers=self.decoder.num_layers)
         for encoding in self.memory_positional_encoding.encodings:
-            if not encoding.is_absolute:
+            if not (encoding.is_absolute or encoding.needs_embedding):
                 raise ValueError(
                     'memory_positional_encoding is added to keys, but '
                     f'{type(encoding).__name__} embeds nothing')
+        if own and not (self.keeps_embedding
+                        or self.memory_positional_encoding.is_absolute):
+            raise ValueError('memory_positional_encoding embeds nothing')
 
-    def _memory_items(self, cfg) -> Optional[Sequence[dict]]:
+    def _own_items(self, cfg) -> Optional[Sequence[dict]]:
         if cfg is None:
             return []
         if isinstance(cfg, (list, tuple)):
@@ -81,14 +90,15 @@ class DETR(PositionEncodingMixin, _DETR):
         """MMDetection's, with the position encodings' embeddings."""
         encoder_inputs, decoder_inputs = super().pre_transformer(
             img_feats, batch_data_samples)
-        stream = encoder_inputs['feat_pos']
-        pos = stream.pos(-1)
-        if self.memory_positional_encoding is not None:
-            pos = self.memory_positional_encoding.embed(stream.grid(-1))
+        grid = encoder_inputs['feat_pos'].grid(-1)
+        keys = self.memory_positional_encoding
+        pos = (
+            encoder_inputs['feat_pos'].pos(-1)
+            if self.keeps_embedding else keys.embed(grid))
         if pos is not None:  # else MMDetection's zeros stay: for None, MMCV
             # would take the queries' embedding
-            decoder_inputs['memory_pos'] = pos.expand_as(
-                encoder_inputs['feat'])
+            pos = pos.expand_as(encoder_inputs['feat'])
+            decoder_inputs['memory_pos'] = PositionStream(keys, grid, pos)
         return encoder_inputs, decoder_inputs
 
     def _levels(self, img_feats: Tuple[Tensor]) -> Sequence[Tensor]:

@@ -29,6 +29,10 @@ class PositionEncodingMixin:
 
     encoder_layer: Type[PositionLayer]
     """What the encoder's layers become."""
+    decoder_has_keys = False
+    """Whether the decoder's attention adds positions to keys."""
+    embeds_more = False
+    """Whether the encoder adds more than the list's embedding."""
 
     def __init__(self, *args, **kwargs) -> None:
         if 'memory_positional_encoding' in kwargs:
@@ -38,7 +42,7 @@ class PositionEncodingMixin:
         super().__init__(*args, **kwargs)
 
     def _init_layers(self) -> None:
-        items = as_items(self.positional_encoding)
+        self.encoding_items = items = as_items(self.positional_encoding)
         self.encoder = dict(self.encoder)
         num_cp = self.encoder.pop('num_cp', 0)  # MMDetection's needs fairscale
         if num_cp > self.encoder['num_layers']:
@@ -62,10 +66,27 @@ class PositionEncodingMixin:
                 'encoding as before it: PEG with zero_padding=False is for '
                 'backbones')
 
+        self._check_embeddings()
+
         some_grid = TokenGrid(((1, 1), ), device=torch.device('cpu'))
         for i in range(self.encoder.num_layers):
             self.encoder_layer.attention.check(
                 self.positional_encoding.terms(i, some_grid))
+
+    def _check_embeddings(self) -> None:
+        encoding = self.positional_encoding
+        for e in encoding.encodings:
+            if e.decoder and not self.decoder_has_keys:
+                raise ValueError(
+                    f"{type(e).__name__}: decoder=True is for a decoder whose "
+                    f"keys have positions, which {type(self).__name__}'s "
+                    "don't")
+            if e.needs_embedding and not (
+                    self.embeds_more or encoding.is_absolute
+                    or any(other.layers for other in encoding.encodings)):
+                raise ValueError(
+                    f'{type(e).__name__} changes the embedding of other items '
+                    'of positional_encoding, but none embeds')
 
     def pre_transformer(
             self,

@@ -1,10 +1,10 @@
 """What a user writes in a detector's config, and what goes wrong."""
 import pytest
 import torch
-from models import build, samples, small, small_cfg
+from models import build, move_parameters, samples, small, small_cfg
 from torch.testing import assert_close
 
-from mmpe.layers import MultiheadAttention
+from mmpe.layers import MultiheadAttention, PositionStream
 
 PEG = dict(type='mmpe.PEG')
 SINE = dict(type='mmpe.SinePositionalEncoding', normalize=True)
@@ -14,7 +14,10 @@ def memory_pos(model, sizes=((4, 6), (2, 6))):
     maps = (torch.randn(2, 16, 4, 6), )
     encoder_inputs, inputs = model.pre_transformer(
         maps, samples(sizes, (4, 6)))
-    return encoder_inputs['feat_pos'], inputs['memory_pos']
+    pos = inputs['memory_pos']
+    if isinstance(pos, PositionStream):
+        pos = pos.pos(-1)
+    return encoder_inputs['feat_pos'], pos
 
 
 def test_decoder_keys_share_the_embedding():
@@ -43,6 +46,78 @@ def test_decoder_keys_have_an_embedding_of_their_own():
     _, pos = memory_pos(model)
     rows = model.memory_positional_encoding.learned.row_embed.weight
     assert_close(pos[0, 0, 8:], rows[0], rtol=0, atol=0)
+
+
+class TestLaPE:
+    LAPE = dict(type='mmpe.LaPE', decoder=True)
+
+    def states(self, model, pos_of_layer):
+        """Of a decoder whose layers are given these key embeddings."""
+        maps = (torch.randn(2, 16, 4, 6), )
+        data = samples([(4, 6), (2, 6)], (4, 6))
+        encoder_inputs, inputs = model.pre_transformer(maps, data)
+        memory = model.forward_encoder(**encoder_inputs)
+        tmp, _ = model.pre_decoder(**memory)
+        inputs.update(tmp)
+        out = model.forward_decoder(**inputs)['hidden_states']
+        omega = inputs['memory_pos'].pos(-1)
+        for i, layer in enumerate(model.decoder.layers):
+            layer.register_forward_pre_hook(
+                lambda m, args, kwargs, i=i:
+                (args, dict(kwargs, key_pos=pos_of_layer(i, omega))),
+                with_kwargs=True)
+        inputs['memory_pos'] = omega
+        return out, model.forward_decoder(**inputs)['hidden_states']
+
+    @pytest.mark.parametrize('form', ['independent', 'progressive'])
+    def test_decoder_keys_have_norms_of_their_own(self, form):
+        model = small('detr', [SINE, dict(self.LAPE, form=form)]).eval()
+        move_parameters(model)
+        norms = model.memory_positional_encoding.lape.norms
+        assert norms[0].weight is not model.positional_encoding.lape.norms[
+            0].weight
+
+        def pos_of_layer(i, omega):
+            if form == 'independent':
+                return norms[i](omega)
+            for norm in norms[:i + 1]:
+                omega = norm(omega)
+            return omega
+
+        assert_close(*self.states(model, pos_of_layer))
+
+    def test_without_decoder_keys_are_as_they_were(self):
+        lape = dict(type='mmpe.LaPE')
+        model = small('detr', [SINE, lape]).eval()
+        assert not list(model.memory_positional_encoding.parameters())
+        assert_close(*self.states(model, lambda i, omega: omega))
+
+    def test_it_needs_an_embedding(self):
+        with pytest.raises(ValueError, match='LaPE changes the embedding'):
+            small('detr', [dict(type='mmpe.LaPE')])
+        small('deformable', [dict(type='mmpe.LaPE')])  # the level's
+
+    def test_deformable_decoders_have_no_keys(self):
+        with pytest.raises(ValueError, match='decoder=True'):
+            small('deformable', [SINE, self.LAPE])
+
+    @pytest.mark.parametrize('arguments,says', [
+        (dict(form='both'), 'form must be'),
+        (dict(scale='vector'), 'scale must be'),
+        (dict(num_layers=3), 'num_layers must be 0 to 2'),
+        (dict(eta=1), "has no argument 'eta'.*num_layers"),
+    ])
+    def test_bad_arguments(self, arguments, says):
+        with pytest.raises((TypeError, ValueError), match=says):
+            small('detr', [SINE, dict(type='mmpe.LaPE', **arguments)])
+
+    def test_layers_after_the_last_have_no_position(self):
+        model = small('detr', [SINE, dict(type='mmpe.LaPE', num_layers=1)])
+        stream, _ = memory_pos(model)
+        stream.enter(0, torch.zeros(2, 24, 16))
+        stream.leave(0, torch.zeros(2, 24, 16))
+        assert stream.pos(0) is not None
+        assert stream.pos(1) is None
 
 
 @pytest.mark.parametrize('value,names', [
