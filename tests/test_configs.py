@@ -16,7 +16,7 @@ from mmengine.registry import init_default_scope
 ROOT = Path(__file__).parents[1] / 'configs'
 CONFIGS = sorted(
     path for path in ROOT.rglob('*.py')
-    if not any(part.startswith('_') for part in path.relative_to(ROOT).parts))
+    if path.parent.name != 'classification' and not any(part.startswith('_') for part in path.relative_to(ROOT).parts))
 DETR = ROOT / 'detr'
 DEFORMABLE = ROOT / 'deformable_detr'
 TABLE = [path for path in CONFIGS if path.parent in (DETR, DEFORMABLE)]
@@ -95,7 +95,7 @@ def test_name_says_what_it_is(path):
 @configs(TABLE)
 def test_name_says_which_model(path):
     model = load(path).model
-    encoding = re.search(r'_(sine|none|learned|peg|irpe-only|irpe|shaw|'
+    encoding = re.search(r'_(sine|none|learned-lape|learned|lape|peg|irpe-only|irpe|shaw|'
                          r'huang|sasa|axial-deeplab|transformer-xl|'
                          r'relative-bias)[_-]', path.stem).group(1)
     types = dict(
@@ -103,11 +103,13 @@ def test_name_says_which_model(path):
         none=[],
         learned=['mmpe.LearnedPositionalEncoding'],
         peg=['mmpe.PEG'],
+        lape=['mmpe.SinePositionalEncoding', 'mmpe.LaPE'],
         irpe=['mmpe.SinePositionalEncoding', 'mmpe.ImageRPE'],
         shaw=['mmpe.SinePositionalEncoding', 'mmpe.ShawRPE'],
         huang=['mmpe.SinePositionalEncoding', 'mmpe.HuangRPE'],
         sasa=['mmpe.SinePositionalEncoding', 'mmpe.SASARPE'],
         **{
+            'learned-lape': ['mmpe.LearnedPositionalEncoding', 'mmpe.LaPE'],
             'irpe-only': ['mmpe.ImageRPE'],
             'axial-deeplab':
             ['mmpe.SinePositionalEncoding', 'mmpe.AxialDeepLabRPE'],
@@ -126,7 +128,8 @@ def test_name_says_which_model(path):
 
 @configs([path for path in TABLE if '8xb4-50e' in path.stem])
 def test_a_swap_is_one_edit(path):
-    sine = re.sub('_(none-everywhere|none|learned|peg)_', '_sine_', path.name)
+    sine = re.sub('_(none-everywhere|none|learned-lape|learned|lape|peg)_',
+                  '_sine_', path.name)
     configs = [load(path), load(path.with_name(sine))]
     for cfg in configs:
         cfg.model.pop('positional_encoding')

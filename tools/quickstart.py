@@ -1,4 +1,4 @@
-"""Train, test and compare four position encodings on 16 COCO images.
+"""Train, test and compare five position encodings on 16 COCO images.
 
 Called by tools/quickstart.sh. It overfits: each model is tested on the images
 it was trained on.
@@ -25,7 +25,7 @@ from quickstart_pictures import save_pictures
 OUT = Path(os.environ.get('QUICKSTART_OUT') or 'work_dirs/quickstart')
 CONFIGS = {
     name: f'configs/quickstart/deformable-detr_r18_{name}_coco16.py'
-    for name in ('sine', 'none', 'peg', 'irpe')
+    for name in ('sine', 'none', 'peg', 'irpe', 'lape')
 }
 # How MMDetection names the columns of the table.
 METRICS = dict(
@@ -141,8 +141,8 @@ def train_and_test(name, runs_after):
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     init_default_scope('mmdet')
-    print('Overfitting 16 COCO images with four position encodings, in two '
-          'processes on\nthe CPU: about 6 minutes on two cores.')
+    print('Overfitting 16 COCO images with five position encodings, in two '
+          'processes on\nthe CPU: about 7 minutes on two cores.')
     pictures = OUT / 'detections.png'
     pictures.unlink(missing_ok=True)
     for name in CONFIGS:
