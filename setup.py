@@ -26,5 +26,10 @@ setup(
         'onedl': ['onedl-mmengine>=0.10,<1', 'onedl-mmdetection>=3.4,<4'],
         'lite': ['mmcv-lite>=2.0,<2.2'],
         'seg': ['mmsegmentation>=1.2,<2', 'ftfy', 'regex', 'prettytable'],
+        # With the torchvision of your torch, which these don't ask for.
+        'cls': [
+            'mmpretrain>=1.2,<2', 'importlib_metadata<8', 'einops', 'mat4py',
+            'modelindex'
+        ],
         'tests': ['pytest', 'hypothesis', 'matplotlib'],
     })

@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT / 'tools'))
 
 import benchmark  # noqa: E402
 import benchmark_attention  # noqa: E402
+import benchmark_backbone  # noqa: E402
 from benchmark_steps import (build_model, random_batch,  # noqa: E402
                              read_config)
 from mmpe.engine.command_line import UsageError  # noqa: E402
@@ -131,3 +132,34 @@ def test_naive_forms_are_the_same_function():
 def test_bad_input_of_attention(arguments, message, monkeypatch):
     with pytest.raises(UsageError, match=message):
         bench_attention(monkeypatch, *arguments)
+
+
+def bench_backbone(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, 'argv', [
+        'benchmark_backbone.py', *arguments, '--repeats', '1', '--warmup',
+        '0', '--batch', '1', '--size', '32', '--device', 'cpu'
+    ])
+    benchmark_backbone.main()
+
+
+@pytest.mark.parametrize('mode', ['forward', 'train'])
+def test_backbones(mode, tmp_path, monkeypatch, capsys):
+    path = tmp_path / 'b.json'
+    bench_backbone(monkeypatch, 'deit-tiny:PositionEmbedding', 'deit-tiny:PEG',
+                   '--mode', mode, '--json', str(path))
+    assert 'deit-tiny:PEG' in capsys.readouterr().out
+    plain, peg = json.loads(path.read_text())['results']
+    # A table of 2x2 cells and a class token against a convolution.
+    assert plain['parameters'] - peg['parameters'] == 192 * (5 - 10)
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (['deit-huge:PEG'], 'deit-huge'),
+    (['deit-tiny:PEGG'], 'Did you mean mmpe.PEG'),
+    (['mmpretrain:deit-tiny'], 'mmpretrain'),
+])
+def test_bad_input_of_backbones(arguments, message, monkeypatch):
+    if arguments == ['mmpretrain:deit-tiny']:  # as where it isn't installed
+        monkeypatch.setitem(sys.modules, 'mmpretrain', None)
+    with pytest.raises(UsageError, match=message):
+        bench_backbone(monkeypatch, *arguments)
