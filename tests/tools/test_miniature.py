@@ -55,5 +55,6 @@ def test_report(capsys):
     out = capsys.readouterr().out
     assert 'chance is 25%' in out
     assert 'never' in out
-    assert 'PEG - sine, to 90%: -50.0 steps (-50.0 to -50.0)' in out
+    assert 'PEG - sine, to 90% (never counts as 100): -50.0 steps' in out
+    assert '(-50.0 to -50.0)' in out
     assert 'PEG - none, 6x6: +0.0 points (+0.0 to +0.0), no difference' in out
