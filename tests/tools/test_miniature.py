@@ -24,7 +24,7 @@ def symbols_of(images):
 @pytest.mark.parametrize('cells', [6, 9])
 @pytest.mark.parametrize('question', miniature.QUESTIONS)
 def test_answers_are_right(question, cells):
-    images, answers = miniature.scenes(question, 50, cells,
+    images, answers = miniature.scenes(question, 150, cells,
                                        torch.Generator().manual_seed(0))
     third = cells // 3
     for symbols, answer in zip(symbols_of(images), answers):
