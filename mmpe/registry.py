@@ -10,4 +10,6 @@ MODELS = Registry(
     'model',
     parent=MMENGINE_MODELS,
     scope='mmpe',
-    locations=['mmpe.position', 'mmpe.backbones', 'mmpe.detectors'])
+    locations=[
+        'mmpe.position', 'mmpe.backbones', 'mmpe.necks', 'mmpe.detectors'
+    ])

@@ -16,7 +16,7 @@ from mmengine.registry import init_default_scope
 ROOT = Path(__file__).parents[1] / 'configs'
 CONFIGS = sorted(
     path for path in ROOT.rglob('*.py')
-    if path.parent.name != 'classification' and not any(part.startswith('_') for part in path.relative_to(ROOT).parts))
+    if path.parent.name in ('detr', 'deformable_detr', 'quickstart') and not any(part.startswith('_') for part in path.relative_to(ROOT).parts))
 DETR = ROOT / 'detr'
 DEFORMABLE = ROOT / 'deformable_detr'
 TABLE = [path for path in CONFIGS if path.parent in (DETR, DEFORMABLE)]

@@ -2,7 +2,6 @@
 from typing import Dict, Optional, Sequence, Tuple, Union
 
 import torch
-import torch.nn.functional as F
 from mmcv.cnn import build_norm_layer
 from mmcv.cnn.bricks.transformer import PatchEmbed
 from mmengine.model import BaseModule, ModuleList
@@ -10,8 +9,10 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from mmpe.layers import PositionStream, ViTLayer
+from mmpe.layers.batch_shapes import padding_mask
 from mmpe.layers.windows import check_window
-from mmpe.position import PositionEncodingList, TokenGrid, as_items
+from mmpe.position import (AbsoluteEncoding, PositionEncodingList, TokenGrid,
+                           as_items)
 from mmpe.registry import MODELS
 
 ARCHS = {
@@ -104,6 +105,7 @@ class VisionTransformer(BaseModule):
         self.out_indices = self._check_layers('out_indices', out_indices)
         self.out_type = out_type
         self.with_cp = with_cp
+        self.patch_size = patch_size
         if out_type not in OUT_TYPES or (out_type == 'cls_token'
                                          and not with_cls_token):
             raise ValueError(f'out_type must be one of {", ".join(OUT_TYPES)},'
@@ -112,6 +114,16 @@ class VisionTransformer(BaseModule):
         if with_dist_token and not with_cls_token:
             raise ValueError('with_dist_token needs with_cls_token=True')
         check_window(window_size, self.num_prefix)
+        if not 0 <= drop_path_rate < 1:
+            raise ValueError('drop_path_rate must be from 0 to below 1, got '
+                             f'{drop_path_rate!r}')
+        for name, value in dict(img_size=img_size, patch_size=patch_size,
+                                in_channels=in_channels).items():
+            pair = name == 'img_size' and isinstance(value, (list, tuple))
+            sides = value if pair else [value]
+            if len(sides) != 1 + pair or not all(
+                    isinstance(n, int) and n > 0 for n in sides):
+                raise ValueError(f'{name} must be positive, got {value!r}')
 
         self.patch_embed = PatchEmbed(
             in_channels,
@@ -141,12 +153,11 @@ class VisionTransformer(BaseModule):
 
     def _check_layers(self, name: str,
                       layers: Sequence[int]) -> Tuple[int, ...]:
-        layers = (layers, ) if isinstance(layers, int) else layers
         n = self.num_layers
-        wrong = [i for i in layers if not -n <= i < n]
-        if wrong:
+        layers = [layers] if isinstance(layers, int) else list(layers or ())
+        if not all(isinstance(i, int) and -n <= i < n for i in layers):
             raise ValueError(f'{name} must be of {-n} to {n - 1}, got '
-                             f'{list(layers)}')
+                             f'{layers}')
         return tuple(i % n for i in layers)
 
     def _build_encoding(self, items: Sequence[dict], join: Optional[str],
@@ -165,22 +176,19 @@ class VisionTransformer(BaseModule):
             grid=tuple(self.patch_embed.init_out_size), norm_eps=norm_eps)
         encoding = PositionEncodingList(items, defaults, **host)
         if join == 'unshared':
-            items = [
-                dict(item, layers=[i]) for item, e in zip(
-                    items, encoding.encodings) for i in range(self.num_layers)
-                if e.is_absolute or not i
-            ]
-            encoding = PositionEncodingList(items, defaults, **host)
+            own = []
+            for item, e in zip(items, encoding.encodings):
+                own += [dict(item, layers=[i]) for i in range(self.num_layers)
+                        ] if isinstance(e, AbsoluteEncoding) and not e.layers \
+                    else [item]
+            encoding = PositionEncodingList(own, defaults, **host)
         asked = [e.join for e in encoding.encodings if e.join]
         if asked and join is not None:
             raise ValueError(
                 f'join={join!r}: an encoding of the list says where the '
                 f'embedding goes, {asked[0]!r}; leave join out')
         has_layers = any(e.layers for e in encoding.encodings)
-        if encoding.needs_embedding and not (encoding.is_absolute
-                                             or has_layers):
-            raise ValueError('positional_encoding has an item that changes '
-                             'the embedding of others, but none embeds')
+        encoding.check_embedding()
         join = asked[0] if asked else join or 'input'
         if has_layers and join == 'input':
             raise ValueError('layers of an embedding need join=query_key or '
@@ -214,13 +222,26 @@ class VisionTransformer(BaseModule):
             x (Tensor): ``(B, C, H, W)``.
             mask (Tensor, optional): bool, ``(B, H, W)``, True is padding; the
                 valid pixels are a rectangle from the top-left one on.
-                Defaults to None: all valid.
+                Defaults to what :class:`mmpe.DetDataPreprocessor` knows of
+                the batch, else to all valid.
 
         Returns:
             tuple[Tensor]: For each of ``out_indices``, as ``out_type`` says.
+
+        Raises:
+            ValueError: If ``mask`` has another shape or type.
         """
+        if mask is None:
+            mask = padding_mask(x)
+        if mask is not None:
+            if mask.shape != x[:, 0].shape or mask.dtype != torch.bool:
+                raise ValueError(
+                    f'mask must be bool, {tuple(x[:, 0].shape)}, one number '
+                    f'per pixel, got {mask.dtype}, {tuple(mask.shape)}')
+            # What padding holds must not get into a patch that it shares.
+            x = x.masked_fill(mask[:, None], 0)
         x, shape = self.patch_embed(x)
-        grid = TokenGrid((tuple(shape), ), self._token_mask(mask, shape),
+        grid = TokenGrid((tuple(shape), ), self._token_mask(mask),
                          self.num_prefix, x.device)
         prefix = [
             token.expand(len(x), -1, -1)
@@ -248,13 +269,11 @@ class VisionTransformer(BaseModule):
                         self.ln1(x) if last else x, stream.grid(i + 1)))
         return tuple(outs)
 
-    def _token_mask(self, mask: Optional[Tensor],
-                    shape: Tuple[int, int]) -> Optional[Tensor]:
+    def _token_mask(self, mask: Optional[Tensor]) -> Optional[Tensor]:
         if mask is None:
             return None
-        # As MMDetection makes the masks of its detectors' feature maps.
-        mask = F.interpolate(mask[None].float(), tuple(shape))[0].bool()
-        mask = mask.flatten(1)
+        # A patch is padding if its first pixel is.
+        mask = mask[:, ::self.patch_size, ::self.patch_size].flatten(1)
         prefix = mask.new_zeros(len(mask), self.num_prefix)
         return torch.cat([prefix, mask], dim=1)
 

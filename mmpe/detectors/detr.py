@@ -46,6 +46,14 @@ class DETR(PositionEncodingMixin, _DETR):
         DetrDecoderLayer.adopt(self.decoder.layers)
         own = self._own_items(self.memory_positional_encoding)
         self.keeps_embedding = own is None  # the encoder's, for the keys
+        with_decoder = [
+            e for e in self.positional_encoding.encodings if e.decoder
+        ]
+        if with_decoder and not self.keeps_embedding:
+            raise ValueError(
+                f'{type(with_decoder[0]).__name__}: decoder=True is for the '
+                "encoder's embedding on the decoder's keys, but "
+                'memory_positional_encoding gives them another')
         if self.keeps_embedding:
             own = [
                 item for item, encoding in zip(
@@ -62,9 +70,7 @@ class DETR(PositionEncodingMixin, _DETR):
                 raise ValueError(
                     'memory_positional_encoding is added to keys, but '
                     f'{type(encoding).__name__} embeds nothing')
-        if own and not (self.keeps_embedding
-                        or self.memory_positional_encoding.is_absolute):
-            raise ValueError('memory_positional_encoding embeds nothing')
+        self.memory_positional_encoding.check_embedding(self.keeps_embedding)
 
     def _own_items(self, cfg) -> Optional[Sequence[dict]]:
         if cfg is None:

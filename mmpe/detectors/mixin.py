@@ -60,33 +60,8 @@ class PositionEncodingMixin:
             embed_dims=self.embed_dims,
             num_heads=self.encoder.layers[0].self_attn.num_heads,
             num_layers=self.encoder.num_layers)
-        if not self.positional_encoding.keeps_grid:
-            raise ValueError(
-                f'{type(self).__name__} needs as many tokens after an '
-                'encoding as before it: PEG with zero_padding=False is for '
-                'backbones')
-
-        self._check_embeddings()
-
-        some_grid = TokenGrid(((1, 1), ), device=torch.device('cpu'))
-        for i in range(self.encoder.num_layers):
-            self.encoder_layer.attention.check(
-                self.positional_encoding.terms(i, some_grid))
-
-    def _check_embeddings(self) -> None:
-        encoding = self.positional_encoding
-        for e in encoding.encodings:
-            if e.decoder and not self.decoder_has_keys:
-                raise ValueError(
-                    f"{type(e).__name__}: decoder=True is for a decoder whose "
-                    f"keys have positions, which {type(self).__name__}'s "
-                    "don't")
-            if e.needs_embedding and not (
-                    self.embeds_more or encoding.is_absolute
-                    or any(other.layers for other in encoding.encodings)):
-                raise ValueError(
-                    f'{type(e).__name__} changes the embedding of other items '
-                    'of positional_encoding, but none embeds')
+        self.encoder_layer.check(self.positional_encoding, self.embeds_more,
+                                 self.decoder_has_keys)
 
     def pre_transformer(
             self,

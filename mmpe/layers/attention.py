@@ -118,7 +118,7 @@ class MultiheadAttention(_Attention):
             if attn_mask.dim() == 3:
                 attn_mask = attn_mask.unflatten(0, (-1, self.num_heads))
             attn_mask = (~attn_mask if attn_mask.dtype == torch.bool else
-                         attn_mask.to(q.dtype))
+                         attn_mask.float())
         if key_padding_mask is None:
             return attn_mask
         padding = key_padding_mask.bool()

@@ -4,7 +4,7 @@ A tile is a slice of queries: the prefix, or one row of the grid. Heads are in
 the batch dimension G. Each way from buckets to pairs is linear and comes with
 its transpose, which sums pairs by bucket.
 """
-from typing import Tuple
+from typing import Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -95,7 +95,18 @@ class AxisTiles(BucketTiles):
         self.shape = map_.shape
         self.prefix = map_.num_prefix
         self.columns = map_.axes[2]
-        self.one_hot = map_.cols_one_hot.to(scratch.dtype)
+
+    def _one_hot(self, tile: Optional[slice] = None) -> Tensor:
+        """``(n, columns, w)`` for the columns of a tile, or all."""
+        hot = self.map.cols_one_hot
+        if tile is not None:
+            hot = hot[self._queries(tile)]
+        return hot.to(self.scratch.dtype)
+
+    def _queries(self, tile: slice) -> slice:
+        """Columns of a tile's queries, which are of one row."""
+        first = (tile.start - self.prefix) % self.shape[1]
+        return slice(first, first + tile.stop - tile.start)
 
     def _cells(self, tile: Tensor) -> Tensor:
         """A tile's keys without the prefix, ``(G, w, h, w)``."""
@@ -119,10 +130,10 @@ class AxisTiles(BucketTiles):
         x = self._by_row(scores)  # (G, w, r, columns)
         g, w, r, _ = x.shape
         x = x.transpose(0, 1).reshape(w, g * r, -1)
-        form = self.scratch('form', w, g * r, w)
-        torch.bmm(x, self.one_hot, out=form)
+        form = self.scratch('form', w, g * r, self.shape[1])
+        torch.bmm(x, self._one_hot(tile), out=form)
         return self._select(
-            form.view(w, g, r, w).transpose(0, 1), tile, out)
+            form.view(w, g, r, -1).transpose(0, 1), tile, out)
 
     def _select(self, form: Tensor, tile: slice, out: Tensor) -> Tensor:
         rows = self.map.row_ids[self._row(tile)]
@@ -138,17 +149,18 @@ class AxisTiles(BucketTiles):
         if self.prefix:
             out[..., -1] = pairs[..., :self.prefix].sum(2)
         rows = self.map.rows_one_hot[self._row(tile)].to(pairs.dtype)
-        x = self.scratch('form', g, n, len(rows), n)
+        w = self.shape[1]
+        x = self.scratch('form', g, n, len(rows), w)
         torch.matmul(rows, self._cells(pairs), out=x)
-        x = x.transpose(0, 1).reshape(n, -1, n)
-        x = torch.bmm(x, self.one_hot.transpose(1, 2))
+        x = x.transpose(0, 1).reshape(n, -1, w)
+        x = torch.bmm(x, self._one_hot(tile).transpose(1, 2))
         self._by_row(out).copy_(
             x.view(n, g, len(rows), -1).transpose(0, 1))
         return out
 
     def prepare_keys(self, scores: Tensor) -> Tuple[Tensor, Tensor]:
         x = self._by_row(scores[:, self.prefix:]).unflatten(1, self.shape)
-        x = torch.einsum('gyxrc,xci->giryx', x, self.one_hot)
+        x = torch.einsum('gyxrc,xci->giryx', x, self._one_hot())
         # Rows of the key stand beside their buckets, for one index of both.
         return x.flatten(2, 3).contiguous(), scores[..., -1]
 
@@ -164,7 +176,8 @@ class AxisTiles(BucketTiles):
             return out.copy_(prefix[:, None].expand_as(out))
         out[..., :self.prefix] = prefix[:, None, :self.prefix]
         torch.index_select(
-            cells, 2, self._key_rows(tile), out=self._cells(out))
+            cells[:, self._queries(tile)], 2, self._key_rows(tile),
+            out=self._cells(out))
         return out
 
     def reduce_keys(self, pairs: Tensor, tile: slice,
@@ -174,13 +187,14 @@ class AxisTiles(BucketTiles):
             prefix += pairs.sum(1)
             return
         prefix[:, :self.prefix] += pairs[..., :self.prefix].sum(1)
-        cells.index_add_(2, self._key_rows(tile), self._cells(pairs))
+        cells[:, self._queries(tile)].index_add_(
+            2, self._key_rows(tile), self._cells(pairs))
 
     def finish_keys(self, form: Tuple[Tensor, Tensor]) -> Tensor:
         cells, prefix = form
         g, w, _, _ = cells.shape
         x = cells.view(g, w, -1, *self.shape)
-        x = torch.einsum('giryx,xci->gyxrc', x, self.one_hot)
+        x = torch.einsum('giryx,xci->gyxrc', x, self._one_hot())
         out = x.new_zeros(g, self.map.num_tokens, self.map.num_buckets)
         self._by_row(out[:, self.prefix:]).copy_(x.flatten(1, 2))
         if self.prefix:
@@ -188,8 +202,9 @@ class AxisTiles(BucketTiles):
         return out
 
     def prepare_bias(self, table: Tensor) -> Tuple[Tensor, Tensor]:
-        x = torch.einsum('grc,icx->girx', self._by_row(table), self.one_hot)
-        return x, table[:, -1:]
+        x = self._by_row(table).index_select(2, self.map.col_ids.flatten())
+        w = self.shape[1]
+        return x.unflatten(2, (w, w)).transpose(1, 2), table[:, -1:]
 
     def expand_bias(self, form: Tuple[Tensor, Tensor], tile: slice,
                     out: Tensor) -> Tensor:
@@ -197,7 +212,7 @@ class AxisTiles(BucketTiles):
         if self._is_prefix(tile):
             return out.copy_(prefix[..., None].expand_as(out))
         out[..., :self.prefix] = prefix[..., None]
-        return self._select(cells, tile, out)
+        return self._select(cells[:, self._queries(tile)], tile, out)
 
     def reduce_bias(self, pairs: Tensor, tile: slice,
                     form: Tuple[Tensor, Tensor]) -> None:
@@ -207,11 +222,13 @@ class AxisTiles(BucketTiles):
             return
         prefix += pairs[..., :self.prefix].sum((1, 2))[:, None]
         rows = self.map.row_ids[self._row(tile)]
-        cells.index_add_(2, rows, self._cells(pairs))
+        cells[:, self._queries(tile)].index_add_(2, rows, self._cells(pairs))
 
     def finish_bias(self, form: Tuple[Tensor, Tensor]) -> Tensor:
         cells, prefix = form
-        x = torch.einsum('girx,icx->grc', cells, self.one_hot).flatten(1)
+        x = cells.transpose(1, 2).flatten(2)
+        sums = x.new_zeros(*x.shape[:2], self.columns)
+        x = sums.index_add_(2, self.map.col_ids.flatten(), x).flatten(1)
         return torch.cat([x, prefix], 1) if self.prefix else x
 
 

@@ -1,6 +1,7 @@
 """Encoder layers with the position encodings between them."""
 from typing import Optional, Type
 
+import torch
 from mmdet.models.layers.transformer.deformable_detr_layers import \
     DeformableDetrTransformerEncoderLayer
 from mmdet.models.layers.transformer.detr_layers import \
@@ -8,6 +9,7 @@ from mmdet.models.layers.transformer.detr_layers import \
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from mmpe.position import PositionEncodingList, TokenGrid
 from .attention import MultiheadAttention
 from .deformable_attention import MultiScaleDeformableAttention
 from .stream import PositionStream
@@ -42,6 +44,37 @@ class PositionLayer:
             layer.index = i
             layer.with_cp = i < num_cp
             cls.attention.adopt(layer)
+
+    @classmethod
+    def check(cls,
+              encoding: PositionEncodingList,
+              embeds_more: bool = False,
+              decoder_has_keys: bool = False) -> None:
+        """Whether a host of these layers can do what a list asks for.
+
+        Args:
+            encoding (PositionEncodingList): The list.
+            embeds_more (bool): Whether the host adds more than the list's
+                embedding. Defaults to False.
+            decoder_has_keys (bool): Whether there is a decoder whose attention
+                adds positions to keys. Defaults to False.
+
+        Raises:
+            ValueError: If not.
+        """
+        if not encoding.keeps_grid:
+            raise ValueError(
+                'these layers need as many tokens after an encoding as before '
+                'it: PEG with zero_padding=False is for backbones')
+        for e in encoding.encodings:
+            if e.decoder and not decoder_has_keys:
+                raise ValueError(
+                    f'{type(e).__name__}: decoder=True is for DETR, whose '
+                    "decoder's keys have positions")
+        encoding.check_embedding(embeds_more)
+        some_grid = TokenGrid(((1, 1), ), device=torch.device('cpu'))
+        for i in range(encoding.num_layers):
+            cls.attention.check(encoding.terms(i, some_grid))
 
     def forward(self,
                 query: Tensor,

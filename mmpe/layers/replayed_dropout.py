@@ -17,12 +17,14 @@ def keep_mask(like: Tensor, p: float, seed: int, scratch: Scratch) -> Tensor:
         seed (int): What the mask is drawn from.
         scratch (Scratch): Where the mask is put.
     """
+    dropped = round(p * 2**16)
+    keep = scratch('keep', *like.shape)
+    if dropped == 2**16:
+        return keep.zero_()
     generator = torch.Generator(like.device).manual_seed(seed)
     count = like.numel()
     words = torch.empty(-(-count // 4), dtype=torch.int64, device=like.device)
     words.random_(-2**63, None, generator=generator)
     bits = words.view(torch.int16)[:count].view(like.shape)
-    dropped = round(p * 2**16)
-    keep = scratch('keep', *like.shape)
     torch.ge(bits, dropped - 2**15, out=keep)
     return keep.mul_(2**16 / (2**16 - dropped))

@@ -1,4 +1,5 @@
 """Attention with what position encodings add to it."""
+from dataclasses import replace
 from typing import Optional, Sequence
 
 import torch
@@ -44,6 +45,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor],
             turned_q, turned_k = term.turn(turned_q), term.turn(turned_k)
     # PyTorch can't fuse bucket terms and, on a CPU, dropout.
     if not buckets and not (dropout and q.device.type == 'cpu'):
+        if mask is not None and mask.dtype != torch.bool:
+            mask = mask.to(q.dtype)
         return F.scaled_dot_product_attention(
             turned_q, turned_k, v, mask, dropout, scale=scale)
     return _attend_exactly(q, k, turned_q, turned_k, v, scale, mask, dropout,
@@ -74,6 +77,10 @@ def _attend_exactly(q: Tensor, k: Tensor, turned_q: Tensor, turned_k: Tensor,
             turned_k = _float32(turned_k)
         else:
             turned_q, turned_k = q, k
+        terms = [
+            replace(t, table=t.table.to(q.dtype))
+            if isinstance(t, BucketTerm) else t for t in terms
+        ]
         out = attention(turned_q, turned_k, exact_v, q, k, scale, mask,
                         dropout, terms)
     return out.to(v.dtype)
@@ -103,7 +110,7 @@ def dense_attention(q: Tensor, k: Tensor, v: Tensor, content_q: Tensor,
             logits = logits + keys.transpose(-2, -1)
     if mask is not None:
         logits = (
-            logits.masked_fill(~mask, -torch.inf)
+            logits.masked_fill(~mask, torch.finfo(logits.dtype).min)
             if mask.dtype == torch.bool else logits + mask)
     p = torch.dropout(logits.softmax(-1), dropout, dropout > 0)
     out = p @ v

@@ -4,6 +4,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from mmpe.position.buckets import BucketMap
 from mmpe.position.terms import BucketTerm
@@ -68,11 +69,14 @@ class _TiledAttention(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, grad):
         out, *tensors = ctx.saved_tensors
         grads = [None if x is None else x.new_zeros(x.shape) for x in tensors]
-        for part in _parts(ctx.settings, tensors, grads):
-            part.backward(grad, out)
+        # A backward may be called under autocast.
+        with torch.autocast(grad.device.type, enabled=False):
+            for part in _parts(ctx.settings, tensors, grads):
+                part.backward(grad, out)
         return None, *grads
 
 
@@ -87,7 +91,7 @@ def _parts(settings: _Settings,
     largest = max(tile.stop - tile.start for tile in tiles) * k.shape[2]
     fit = max(1, TILE_NUMBERS // largest)
     scratch = Scratch(q)
-    for b in _slices(batch, max(1, fit // heads)):
+    for b in _slices(batch, max(1, fit // heads)) if batch else ():
         for h in _slices(heads, fit):
             yield _Part(settings, tensors, grads, b, h, tiles, scratch)
 
@@ -105,7 +109,11 @@ def _tiles(queries: int, keys: int,
     prefix, step = 0, max(1, 32768 // keys)
     if terms:
         prefix, step = terms[0][1].num_prefix, terms[0][1].shape[1]
-    starts = [*([0] if prefix else []), *range(prefix, queries, step)]
+    # A long row of a grid is cut, too.
+    part = min(step, max(1, TILE_NUMBERS // keys))
+    starts = [0] if prefix else []
+    for row in range(prefix, queries, step):
+        starts += range(row, min(row + step, queries), part)
     return [slice(a, b) for a, b in zip(starts, [*starts[1:], queries])]
 
 
@@ -216,7 +224,8 @@ class _Part:
         if mask.dtype != torch.bool:
             return mask
         zeros = self.q.new_zeros(mask.shape)
-        return zeros.masked_fill_(~mask, -torch.inf)
+        # Finite, for a query that may attend to nothing.
+        return zeros.masked_fill_(~mask, torch.finfo(zeros.dtype).min)
 
     def _keep(self, p: Tensor, tile: slice) -> Optional[Tensor]:
         """1 / (1 - dropout) where a weight is kept, else 0."""

@@ -65,11 +65,13 @@ class ViTLayer(BaseModule):
                 the windows' grid, if there are windows.
         """
         if pos is not None and self.join == 'shared':
-            x = x + pos
+            x = x + pos.to(x.dtype)
         h = self.ln1(x)
         if pos is not None and self.join == 'attention':
             h = h + pos.to(h.dtype)
-        pos = pos if self.join == 'query_key' else None
+        pos = (
+            pos.to(h.dtype)
+            if pos is not None and self.join == 'query_key' else None)
         x = self._attend(x, h, pos, grid, terms)
         return self.ffn(self.ln2(x), identity=x)
 

@@ -109,11 +109,12 @@ class PositionEncoding(BaseModule):
         Raises:
             ValueError: If the host doesn't have them, or there are none.
         """
-        layers = tuple(sorted(set(layers)))
-        if not layers or set(layers) - set(range(self.num_layers)):
-            raise ValueError(f'layers must be of 0 to {self.num_layers - 1}, '
-                             f'got {list(layers)}')
-        return layers
+        known = range(self.num_layers)
+        if not isinstance(layers, (list, tuple, range)) or not layers or any(
+                not isinstance(i, int) or i not in known for i in layers):
+            raise ValueError('layers must be a list of layers from 0 to '
+                             f'{self.num_layers - 1}, got {layers!r}')
+        return tuple(sorted(set(layers)))
 
     @property
     def is_absolute(self) -> bool:

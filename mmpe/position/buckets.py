@@ -91,12 +91,14 @@ class BucketMap:
 
     @cached_property
     def _flipped(self) -> 'BucketMap':
-        return self.flipped()
+        with torch.inference_mode(False):
+            return self.flipped()
 
     @cached_property
     def all_ids(self) -> Tensor:
         """``(N, N)``, for small grids."""
-        return self.ids()
+        with torch.inference_mode(False):
+            return self.ids()
 
     @cached_property
     def row_ids(self) -> Tensor:
@@ -107,18 +109,26 @@ class BucketMap:
     def rows_one_hot(self) -> Tensor:
         """``(h, rows, h)``: 1 where query and key row have that bucket."""
         count = (self.num_buckets - (self.num_prefix > 0)) // self.axes[2]
-        return one_hot(self.row_ids, count).transpose(1, 2).float()
+        with torch.inference_mode(False):
+            return one_hot(self.row_ids, count).transpose(1, 2).float()
 
     @cached_property
     def cols_one_hot(self) -> Tensor:
         """``(w, columns, w)``, like ``rows_one_hot``."""
-        ids = self._pairs(self.axes[1], self.shape[1])
-        return one_hot(ids, self.axes[2]).transpose(1, 2).float().contiguous()
+        with torch.inference_mode(False):
+            hot = one_hot(self.col_ids, self.axes[2])
+            return hot.transpose(1, 2).float().contiguous()
+
+    @cached_property
+    def col_ids(self) -> Tensor:
+        """``(w, w)``, like ``row_ids``."""
+        return self._pairs(self.axes[1], self.shape[1])
 
     @staticmethod
     def _pairs(ids: Tensor, size: int) -> Tensor:
-        at = torch.arange(size, device=ids.device)
-        return ids[at[:, None] - at + size - 1]
+        with torch.inference_mode(False):
+            at = torch.arange(size, device=ids.device)
+            return ids[at[:, None] - at + size - 1]
 
     def flipped(self) -> 'BucketMap':
         """The map of (key, query): offsets have the other sign."""
@@ -274,12 +284,13 @@ class OffsetBuckets:
 @lru_cache(maxsize=128)
 def _map_on(buckets: OffsetBuckets, shape: Tuple[int, int], num_prefix: int,
             device: torch.device) -> BucketMap:
-    dy, dx = (torch.arange(1 - n, n) for n in shape)
-    table = buckets(*torch.meshgrid(dy, dx, indexing='ij'))
-    axes = buckets.axes(dy, dx)
-    if axes is not None:
-        axes = axes[0].to(device), axes[1].to(device), axes[2]
-    return BucketMap(table.to(device), buckets.count, num_prefix, axes)
+    with torch.inference_mode(False):  # what is kept serves training, too
+        dy, dx = (torch.arange(1 - n, n) for n in shape)
+        table = buckets(*torch.meshgrid(dy, dx, indexing='ij'))
+        axes = buckets.axes(dy, dx)
+        if axes is not None:
+            axes = axes[0].to(device), axes[1].to(device), axes[2]
+        return BucketMap(table.to(device), buckets.count, num_prefix, axes)
 
 
 def _rank(square: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import List, Optional, Tuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 
@@ -97,7 +98,7 @@ class TokenGrid:
     def crop(self, border: int) -> 'TokenGrid':
         """The grid without ``border`` cells on each side of each level.
 
-        A cell of the smaller grid is padding if the cell it came from was.
+        Each image loses as many on each side of its valid rectangle.
 
         Raises:
             ValueError: If a level has no cells left.
@@ -111,8 +112,8 @@ class TokenGrid:
         mask = self.mask
         if mask is not None:
             inner = [
-                m[:, border:border + h, border:border + w].flatten(1)
-                for m, (h, w) in zip(self.masks(), shapes)
+                F.max_pool2d(m.float(), 2 * border + 1, 1).bool().flatten(1)
+                for m in self.masks()
             ]
             mask = torch.cat([mask[:, :self.num_prefix], *inner], dim=1)
         return TokenGrid(shapes, mask, self.num_prefix, self.device)

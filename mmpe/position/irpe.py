@@ -74,7 +74,12 @@ class ImageRPE(BucketTables):
         _one_of('index', index, INDICES)
         _one_of('quantize', quantize, ('square', 'rank'))
         _one_of('init', init, ('zero', 'xavier'))
-        if not target or set(target) - set('qkv') or len(
+        for name, value in dict(
+                ratio=ratio, alpha=alpha, beta=beta, gamma=gamma).items():
+            if not isinstance(value, (int, float)) and not (
+                    value is None and name != 'ratio'):
+                raise ValueError(f'{name} must be a number, got {value!r}')
+        if not isinstance(target, str) or not target or set(target) - set('qkv') or len(
                 set(target)) < len(target):
             raise ValueError(
                 f"target must be distinct letters of 'qkv', got {target!r}")

@@ -67,8 +67,8 @@ class LaPE(PositionEncoding):
             raise ValueError("scale must be 'channel', 'scalar' or None, got "
                              f'{scale!r}')
         eta = self.num_layers if eta is None else eta
-        if not isinstance(eta, int) or not 0 <= eta <= self.num_layers:
-            raise ValueError(f'num_layers must be 0 to {self.num_layers}, '
+        if not isinstance(eta, int) or not 1 <= eta <= self.num_layers:
+            raise ValueError(f'num_layers must be 1 to {self.num_layers}, '
                              f'got {eta!r}')
         self.progressive = form == 'progressive'
         self.decoder = decoder
@@ -121,11 +121,12 @@ class EmbeddingNorm(nn.Module):
         """``(..., C)``, in float32."""
         with torch.autocast(x.device.type, enabled=False):
             x = x.to(torch.promote_types(x.dtype, torch.float32))
+            weights = [
+                None if p is None else p.to(x.dtype).expand(self.channels)
+                for p in (self.weight, self.bias)
+            ]
             if self.normalize:
-                weight = self.weight
-                if weight is not None:
-                    weight = weight.expand(self.channels)
-                return F.layer_norm(x, (self.channels, ), weight, self.bias,
-                                    self.eps)
-            x = x if self.weight is None else x * self.weight
-            return x if self.bias is None else x + self.bias
+                return F.layer_norm(x, (self.channels, ), *weights, self.eps)
+            weight, bias = weights
+            x = x if weight is None else x * weight
+            return x if bias is None else x + bias

@@ -41,6 +41,10 @@ class LearnedPositionalEncoding(AbsoluteEncoding):
         if num_feats * 2 != self.embed_dims:
             raise ValueError(f'num_feats={num_feats} must be half the width '
                              f'of the host, {self.embed_dims}')
+        if row_num_embed < 1 or col_num_embed < 1:
+            raise ValueError('row_num_embed and col_num_embed must be '
+                             f'positive, got {row_num_embed!r} and '
+                             f'{col_num_embed!r}')
         self.row_embed = nn.Embedding(row_num_embed, num_feats)
         self.col_embed = nn.Embedding(col_num_embed, num_feats)
 

@@ -83,6 +83,28 @@ class PositionEncodingList(PositionEncoding):
     def keeps_grid(self) -> bool:
         return all(e.keeps_grid for e in self.encodings)
 
+    def check_embedding(self, embeds_more: bool = False) -> None:
+        """Whether what changes an embedding has one to change.
+
+        Args:
+            embeds_more (bool): Whether the host adds one besides the list's.
+                Defaults to False.
+
+        Raises:
+            ValueError: If not.
+        """
+        for e in self.encodings:
+            if not e.needs_embedding:
+                continue
+            if any(other.layers for other in self.encodings):
+                raise ValueError(
+                    f'{type(e).__name__} changes an embedding that all layers '
+                    'have: leave layers out of the other items')
+            if not (embeds_more or self.is_absolute):
+                raise ValueError(
+                    f'{type(e).__name__} changes the embedding of other items '
+                    'of positional_encoding, but none embeds')
+
     def embed(self, grid: TokenGrid) -> Optional[Tensor]:
         total = None
         for encoding in self.encodings:

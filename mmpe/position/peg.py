@@ -73,6 +73,10 @@ class PEG(PositionEncoding):
         if not isinstance(num_convs, int) or num_convs < 1:
             raise ValueError(
                 f'num_convs must be a positive number, got {num_convs!r}')
+        for name, cfg in dict(norm_cfg=norm_cfg, act_cfg=act_cfg).items():
+            if not isinstance(cfg, dict) and cfg is not None:
+                raise ValueError(f'{name} must be a dict such as '
+                                 f"dict(type='BN'), got {cfg!r}")
         self.positions = self._check_positions(positions)
         self.num_convs = num_convs
         self.zero_padding = zero_padding
@@ -138,9 +142,10 @@ class ValidConv(nn.Module):
                  norm_cfg: Optional[dict], act_cfg: Optional[dict],
                  zero_padding: bool) -> None:
         super().__init__()
-        if not isinstance(kernel_size, int) or kernel_size % 2 != 1:
+        if (not isinstance(kernel_size, int) or kernel_size % 2 != 1
+                or kernel_size < 1):
             raise ValueError(
-                f'kernel_size must be an odd number, got {kernel_size!r}')
+                f'kernel_size must be a positive odd number, got {kernel_size!r}')
         if kind not in ('depthwise', 'separable', 'dense'):
             raise ValueError("kind must be 'depthwise', 'separable' or "
                              f"'dense', got {kind!r}")

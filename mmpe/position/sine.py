@@ -70,6 +70,8 @@ class SinePositionalEncoding(AbsoluteEncoding):
             raise ValueError(f"order must be 'yx' or 'xy', got {order!r}")
         if dims == 1 and normalize:
             raise ValueError('normalize needs dims=2')
+        if temperature <= 0:
+            raise ValueError(f'temperature must be positive, got {temperature}')
         num_feats = num_feats or self.embed_dims // dims
         if num_feats * dims != self.embed_dims or num_feats % 2:
             raise ValueError(

@@ -39,8 +39,9 @@ class ValidBatchNorm(_NormBase):
             Tensor: ``(B, N, C)`` in the type of ``x``; padded tokens are
             normalised like the others but counted nowhere.
         """
+        exact = x.to(torch.promote_types(x.dtype, torch.float32))
         if self.training:
-            mean, var = self._batch_statistics(x.float(), mask)
+            mean, var = self._batch_statistics(exact, mask)
         else:
             mean, var = self.running_mean, self.running_var
         scale = (var + self.eps).rsqrt()
@@ -49,10 +50,12 @@ class ValidBatchNorm(_NormBase):
         shift = -mean * scale
         if self.affine:
             shift = shift + self.bias
-        return (x.float() * scale + shift).to(x.dtype)
+        return (exact * scale + shift).to(x.dtype)
 
     def _batch_statistics(self, x: Tensor, mask: Optional[Tensor]):
-        weight = x.new_ones(x.shape[:2]) if mask is None else (~mask).float()
+        weight = x.new_ones(x.shape[:2])
+        if mask is not None:
+            weight = weight.masked_fill(mask, 0)
         weight = weight[..., None]
         count = self._total(weight.sum().view(1))
         # A batch of nothing but padding has no statistics; stay finite.
@@ -76,10 +79,11 @@ class ValidBatchNorm(_NormBase):
         momentum = (
             self.momentum if self.momentum is not None else 1.0 /
             float(self.num_batches_tracked))
-        momentum = momentum * (count > 0)
+        own = self.running_mean.dtype
+        momentum = (momentum * (count > 0)).to(own)
         unbiased = var * count / (count - 1).clamp(min=1)
-        self.running_mean.lerp_(mean, momentum)
-        self.running_var.lerp_(unbiased, momentum)
+        self.running_mean.lerp_(mean.to(own), momentum)
+        self.running_var.lerp_(unbiased.to(own), momentum)
 
 
 class TokenLayerNorm(nn.LayerNorm):

@@ -149,6 +149,69 @@ def test_embedding_of_one_layer_on_queries_and_keys():
                                   model(permuted)[0], atol=1e-3)
 
 
+def test_unshared_leaves_the_rest_of_the_list_as_it_is():
+    bias = dict(type='mmpe.RelativePositionBias')
+    peg = dict(type='mmpe.PEG')
+    rpe = dict(type='mmpe.ImageRPE')
+    sine = dict(type='mmpe.SinePositionalEncoding', layers=[1])
+    encoding = tiny([TABLE, rpe, peg, bias, sine],
+                    join='unshared').positional_encoding
+    assert [e.layers for e in encoding.encodings[:3]] == [(0, ), (1, ), (2, )]
+    assert list(encoding.irpe.tables) == ['0', '1', '2']
+    assert encoding.sine.layers == (1, )
+    assert len(encoding.encodings) == 3 + 4
+
+
+@pytest.mark.parametrize('patch', [1, 4])
+@pytest.mark.parametrize('items', [
+    [TABLE],
+    [dict(type='mmpe.PEG', zero_padding=False), dict(type='mmpe.ImageRPE')],
+    [dict(type='mmpe.RelativePositionBias'), dict(type='mmpe.PEG')],
+])
+def test_padding_of_any_size_stays_out(items, patch):
+    # Sizes that are no multiple of a patch, and padding with values.
+    model = VisionTransformer(
+        TINY, 16, patch, positional_encoding=items).eval()
+    move_parameters(model)
+    sides = (17, 18, 30) if patch == 4 else (5, 6, 9)
+    for h in sides:
+        for w in sides:
+            x = torch.randn(1, 3, 33, 35)
+            mask = torch.ones(1, 33, 35, dtype=torch.bool)
+            mask[:, :h, :w] = False
+            alone, = model(x[:, :, :h, :w])
+            together, = model(x, mask)
+            rows, cols = alone.shape[2:]
+            assert_close(
+                together[:, :, :rows, :cols], alone, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize('shape,dtype', [
+    ((2, 16, 12), torch.bool),
+    ((1, 12, 16), torch.bool),
+    ((2, 3, 4), torch.bool),
+    ((2, 192), torch.bool),
+    ((2, 12, 16), torch.float),
+])
+def test_mask_of_another_shape(shape, dtype):
+    with pytest.raises(ValueError, match=r'mask must be bool, \(2, 12, 16\)'):
+        tiny()(torch.randn(2, 3, 12, 16), torch.zeros(shape, dtype=dtype))
+
+
+@pytest.mark.parametrize('join', ['input', 'shared', 'query_key'])
+@pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float64])
+def test_other_precisions(dtype, join):
+    batch_norm = dict(type='mmpe.PEG', norm_cfg=dict(type='BN'))
+    rpe = dict(type='mmpe.ImageRPE', target='qkv')
+    for extra in [batch_norm], [rpe]:
+        model = tiny([TABLE, *extra], join=join).to(dtype).train()
+        out, = model(torch.randn(2, 3, 16, 16, dtype=dtype))
+        assert out.dtype == dtype
+        out.sum().backward()
+    model = tiny([TABLE, LAPE]).to(dtype).train()
+    model(torch.randn(2, 3, 16, 16, dtype=dtype))[0].sum().backward()
+
+
 def test_initial_values():
     model = tiny(with_dist_token=True)
     for p in (model.cls_token, model.dist_token,
@@ -182,11 +245,19 @@ def test_frozen_peg_from_another_run(tmp_path):
     (dict(arch='deit-huge'), 'deit-huge'),
     (dict(arch=dict(embed_dims=4)), 'num_heads'),
     (dict(join='keys'), "join.*'keys'"),
+    (dict(positional_encoding=[dict(type='mmpe.ImageRPE', layers=1)]),
+     'layers must be a list'),
+    (dict(positional_encoding=[dict(type='mmpe.ImageRPE', ratio='2')]),
+     'ratio must be a number'),
+    (dict(positional_encoding=[dict(type='mmpe.PEG', kernel_size=-1)]),
+     'kernel_size'),
+    (dict(positional_encoding=[dict(type='mmpe.PEG', norm_cfg='BN')]),
+     'norm_cfg'),
     (dict(join='shared', positional_encoding=[TABLE, LAPE]), 'leave join out'),
     (dict(positional_encoding=[LAPE]), 'none embeds'),
     (dict(positional_encoding=[dict(TABLE, layers=[0])]), 'query_key'),
     (dict(positional_encoding=[dict(TABLE, layers=[12])], join='shared'),
-     'layers must be of 0 to 11'),
+     'layers must be a list of layers from 0 to 11'),
     (dict(positional_encoding=[dict(TABLE, interpolation='cubic')]),
      'bicubic'),
     (dict(out_indices=[12]), 'out_indices'),
@@ -194,6 +265,11 @@ def test_frozen_peg_from_another_run(tmp_path):
     (dict(with_cls_token=False, with_dist_token=True), 'with_dist_token'),
     (dict(window_size=14), 'with_cls_token=False'),
     (dict(window_size=0, with_cls_token=False), 'window_size'),
+    (dict(drop_path_rate=1.5), 'drop_path_rate'),
+    (dict(img_size='8'), 'img_size'),
+    (dict(img_size=(7, )), 'img_size'),
+    (dict(patch_size=0), 'patch_size'),
+    (dict(out_indices=[0.5]), 'out_indices'),
 ])
 def test_bad_arguments(arguments, says):
     with pytest.raises((TypeError, ValueError), match=says):

@@ -101,10 +101,22 @@ class TestLaPE:
         with pytest.raises(ValueError, match='decoder=True'):
             small('deformable', [SINE, self.LAPE])
 
+    @pytest.mark.parametrize('own', [None, [SINE]])
+    def test_keys_with_an_embedding_of_their_own(self, own):
+        with pytest.raises(ValueError, match='gives them another'):
+            small('detr', [SINE, self.LAPE], memory_positional_encoding=own)
+
+    @pytest.mark.parametrize('order', [1, -1])
+    def test_all_layers_must_have_the_embedding(self, order):
+        items = [dict(SINE, layers=[0]), dict(type='mmpe.LaPE')][::order]
+        with pytest.raises(ValueError, match='leave layers out'):
+            small('detr', items)
+
     @pytest.mark.parametrize('arguments,says', [
         (dict(form='both'), 'form must be'),
         (dict(scale='vector'), 'scale must be'),
-        (dict(num_layers=3), 'num_layers must be 0 to 2'),
+        (dict(num_layers=3), 'num_layers must be 1 to 2'),
+        (dict(num_layers=0), 'num_layers must be 1 to 2'),
         (dict(eta=1), "has no argument 'eta'.*num_layers"),
     ])
     def test_bad_arguments(self, arguments, says):

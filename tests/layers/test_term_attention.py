@@ -111,6 +111,77 @@ def test_another_grid_is_refused(n):
         attend(x, x, x, None, 0., terms)
 
 
+def test_long_rows_are_cut():
+    terms, _ = make(1, 600)
+    slices = tiles._tiles(600, 600, [(t.target, t.map) for t in terms])
+    assert len(slices) == 1  # 600 x 600 is no more than a tile may have
+    slices = tiles._tiles(4000, 4000, [('k', make(1, 4000)[0][0].map)])
+    assert max(s.stop - s.start for s in slices) * 4000 <= tiles.TILE_NUMBERS
+
+
+@pytest.mark.parametrize('n', [4, 600])
+class TestOddCases:
+    """What all pairs at once and tiles must do alike."""
+
+    def attend(self, n, *args, dtype=torch.float32, batch=2, **kwargs):
+        terms, (q, k, v) = make(2, n // 2, target='qkv')
+        q, k, v = (x[:batch].to(dtype).requires_grad_() for x in (q, k, v))
+        return q, attend(q, k, v, *args, terms, **kwargs)
+
+    def test_empty_batch(self, n):
+        q, out = self.attend(n, None, 0., batch=0)
+        out.sum().backward()
+        assert out.shape == q.shape
+
+    def test_all_is_dropped(self, n):
+        q, out = self.attend(n, None, 1.)
+        out.sum().backward()
+        assert out.abs().max() == 0 and q.grad.abs().max() == 0
+
+    def test_a_query_that_may_attend_to_nothing(self, n):
+        mask = torch.ones(n, n, dtype=torch.bool)
+        mask[1] = False
+        q, out = self.attend(n, mask, 0.)
+        out.square().sum().backward()
+        assert out.isfinite().all() and q.grad.isfinite().all()
+
+    def test_backward_under_autocast(self, n):
+        grads = []
+        for enabled in False, True:
+            torch.manual_seed(0)
+            q, out = self.attend(n, None, 0.)
+            with torch.autocast('cpu', torch.bfloat16, enabled=enabled):
+                out.square().sum().backward()
+            grads.append(q.grad)
+        if n > 512:  # our own backward is exact
+            assert_close(*grads)
+        else:
+            assert_close(*grads, rtol=0.1, atol=0.1)
+
+    @pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])
+    def test_half_precision(self, n, dtype):
+        outs = []
+        for t in torch.float32, dtype:
+            torch.manual_seed(0)
+            q, out = self.attend(n, None, 0., dtype=t)
+            assert out.dtype == t
+            out.float().sum().backward()
+            outs.append(out.float())
+        assert_close(*outs, rtol=0.05, atol=0.05)
+
+
+def test_maps_made_in_inference_mode_serve_training():
+    from mmpe.position import buckets
+    buckets._map_on.cache_clear()
+    for n in 10, 600:
+        with torch.inference_mode():
+            terms, (q, k, v) = make(2, n // 2)
+            attend(q, k, v, None, 0., terms)
+        terms, (q, k, v) = make(2, n // 2)
+        q.requires_grad_()
+        attend(q, k, v, None, 0., terms).sum().backward()
+
+
 def bucket(x, ratio):
     """iRPE's piecewise index of one offset (eq. 18)."""
     alpha, beta, gamma = ratio, 2 * ratio, 8 * ratio

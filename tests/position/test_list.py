@@ -90,7 +90,7 @@ def test_wrong_sine(arguments):
     (dict(init='normal'), "'normal'"),
     (dict(ratio=0.4), 'buckets collapse'),
     (dict(beta=1.0), 'buckets collapse'),
-    (dict(layers=[3]), 'layers must be of 0 to 2'),
+    (dict(layers=[3]), 'layers must be a list of layers from 0 to 2'),
 ])
 def test_wrong_irpe(arguments, says):
     message = error(dict(type='mmpe.ImageRPE', **arguments), ValueError)

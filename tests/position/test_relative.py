@@ -229,6 +229,13 @@ class TestRelativePositionBias:
         with pytest.raises(ValueError, match=r'\(1, 9, 13\).*\(2, 5, 7\)'):
             bias.load_state_dict(other.state_dict())
 
+    def test_long_rows_take_little_memory(self):
+        bias = self.make((1, 5))
+        term, = bias.terms(0, TokenGrid(((1, 900), ),
+                                        device=torch.device('cpu')))
+        attention([term], 900)
+        assert 'cols_one_hot' not in vars(term.map)
+
     @pytest.mark.parametrize('grid', [7, (0, 3), (3., 4), (1, 2, 3)])
     def test_bad_grid(self, grid):
         with pytest.raises(ValueError, match='grid must be'):

@@ -1,0 +1,21 @@
+_base_ = './faster-rcnn_r50_fpn_109e_coco.py'
+
+model = dict(
+    data_preprocessor=dict(type='mmpe.DetDataPreprocessor'),
+    neck=[
+        dict(
+            type='mmpe.TransformerNeck',
+            in_channels=[256, 512, 1024, 2048],
+            positional_encoding=[
+                dict(type='mmpe.SinePositionalEncoding', normalize=True),
+                dict(type='mmpe.ImageRPE')
+            ]),
+        dict(
+            type='FPN',
+            in_channels=[256, 256, 256, 256],
+            out_channels=256,
+            num_outs=5)
+    ])
+optim_wrapper = dict(
+    paramwise_cfg=dict(
+        custom_keys=dict(positional_encoding=dict(decay_mult=0.0))))

@@ -1,0 +1,7 @@
+_base_ = './mask-rcnn_deit-small-learned_1x_coco.py'
+
+model = dict(
+    backbone=dict(positional_encoding=[
+        dict(type='mmpe.PositionEmbedding'),
+        dict(type='mmpe.ImageRPE', ratio=1.9)
+    ]))
