@@ -21,7 +21,8 @@ class TransformerNeck(BaseModule):
 
     With ``'dense'`` attention each of ``levels`` attends to itself, by layers
     and encodings of its own, as in the encoder of `RT-DETR
-    <https://arxiv.org/abs/2304.08069>`_, sec. 4.2; the other levels don't. With ``'deformable'`` all levels attend to all.
+    <https://arxiv.org/abs/2304.08069>`_, sec. 4.2; the other levels don't.
+    With ``'deformable'`` all levels attend to all.
 
     Note:
         Which cells are padding is known where the model's data preprocessor is
