@@ -1,7 +1,6 @@
 """The steps that ``tools/benchmark.py`` times."""
 import mmpe  # noqa: F401, isort: skip; first, for mmcv without ops
 from argparse import Namespace
-from pathlib import Path
 from typing import Callable
 
 import torch

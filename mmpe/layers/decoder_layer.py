@@ -1,5 +1,5 @@
 """DETR's decoder layer with position encodings for its keys."""
-from typing import Optional, Union
+from typing import Union
 
 from mmdet.models.layers.transformer.detr_layers import \
     DetrTransformerDecoderLayer

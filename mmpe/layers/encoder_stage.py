@@ -45,7 +45,8 @@ class EncoderStage(BaseModule):
                     embed_dims=embed_dims,
                     feedforward_channels=feedforward_channels,
                     ffn_drop=dropout)))
-        self.layer_class.adopt(self.encoder.layers, num_layers if with_cp else 0)
+        self.layer_class.adopt(self.encoder.layers,
+                               num_layers if with_cp else 0)
         self.positional_encoding = PositionEncodingList(
             items,
             embed_dims=embed_dims,

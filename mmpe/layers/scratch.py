@@ -1,7 +1,6 @@
 """Memory that is used again."""
 from typing import Dict
 
-import torch
 from torch import Tensor
 
 

@@ -1,5 +1,5 @@
 """Tokens of a grid to windows and back."""
-from typing import Optional, Tuple
+from typing import Optional
 
 import torch
 import torch.nn.functional as F

@@ -13,8 +13,8 @@ class PositionEncoding(BaseModule):
     """Base class of all position encodings.
 
     A host asks an encoding for an embedding, for changes between the layers
-    and for terms of their attention; each may be left as it is here. Encodings know nothing of hosts, and hosts know
-    nothing of particular encodings.
+    and for terms of their attention; each may be left as it is here. Encodings
+    know nothing of hosts, and hosts know nothing of particular encodings.
 
     Args:
         embed_dims (int): Width of the tokens. Comes from the host.

@@ -79,8 +79,8 @@ class ImageRPE(BucketTables):
             if not isinstance(value, (int, float)) and not (
                     value is None and name != 'ratio'):
                 raise ValueError(f'{name} must be a number, got {value!r}')
-        if not isinstance(target, str) or not target or set(target) - set('qkv') or len(
-                set(target)) < len(target):
+        letters = set(target) if isinstance(target, str) else ()
+        if not letters or letters - set('qkv') or len(letters) < len(target):
             raise ValueError(
                 f"target must be distinct letters of 'qkv', got {target!r}")
         if mode == 'bias' and 'v' in target:

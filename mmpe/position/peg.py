@@ -145,7 +145,8 @@ class ValidConv(nn.Module):
         if (not isinstance(kernel_size, int) or kernel_size % 2 != 1
                 or kernel_size < 1):
             raise ValueError(
-                f'kernel_size must be a positive odd number, got {kernel_size!r}')
+                'kernel_size must be a positive odd number, got '
+                f'{kernel_size!r}')
         if kind not in ('depthwise', 'separable', 'dense'):
             raise ValueError("kind must be 'depthwise', 'separable' or "
                              f"'dense', got {kind!r}")

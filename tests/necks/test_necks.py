@@ -4,7 +4,6 @@ import torch
 from models import move_parameters, samples
 from mmdet.registry import MODELS
 from mmengine.hub import get_config
-from torch.testing import assert_close
 
 from mmpe.layers.batch_shapes import padding_mask, record_batch
 from mmpe.necks import SimpleFeaturePyramid, TransformerNeck, transformer_neck

@@ -7,8 +7,8 @@ from torch.testing import assert_close
 
 from mmpe.layers import term_attention
 from mmpe.position import (AxialDeepLabRPE, HuangRPE, ImageRPE, LogitScale,
-                           RelativePositionBias, Rotation, SASARPE, ShawRPE, TokenGrid,
-                           TransformerXLRPE)
+                           RelativePositionBias, Rotation, SASARPE, ShawRPE,
+                           TokenGrid, TransformerXLRPE)
 from mmpe.position.relative_bias import resize_offsets
 
 H, D, SHAPE, K = 2, 4, (3, 7), 2

@@ -1,0 +1,8 @@
+_base_ = './deit-small_4xb256_in1k.py'
+
+# 11x11 buckets.
+model = dict(
+    backbone=dict(positional_encoding=[
+        dict(type='mmpe.PositionEmbedding'),
+        dict(type='mmpe.ImageRPE', ratio=2.5)
+    ]))
