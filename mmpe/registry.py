@@ -11,5 +11,6 @@ MODELS = Registry(
     parent=MMENGINE_MODELS,
     scope='mmpe',
     locations=[
-        'mmpe.position', 'mmpe.backbones', 'mmpe.necks', 'mmpe.detectors'
+        'mmpe.position', 'mmpe.backbones', 'mmpe.necks', 'mmpe.detectors',
+        'mmpe.segmentors'
     ])

@@ -35,7 +35,7 @@ def config(request):
             embed_dims=24, num_layers=12, num_heads=2,
             feedforward_channels=48)
         cfg.model.neck.in_channels = 24
-    else:
+    elif backbone.type == 'ResNet':
         backbone.base_channels = 8
         necks = cfg.model.neck
         first = necks[0] if isinstance(necks, list) else necks

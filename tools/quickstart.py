@@ -1,8 +1,9 @@
-"""Train, test and compare five position encodings on 16 COCO images.
+"""Train, test and compare position encodings on 16 COCO images.
 
 Called by tools/quickstart.sh. It overfits: each model is tested on the images
 it was trained on.
 """
+import importlib
 import json
 import os
 import re
@@ -13,24 +14,56 @@ import subprocess
 import sys
 import time
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 
 import mmpe  # noqa: F401  first: it makes mmcv without ops importable
-from mmdet.registry import MODELS
 from mmengine.config import Config
 from mmengine.registry import init_default_scope
 
-from quickstart_pictures import save_pictures
+from quickstart_pictures import save_label_pictures, save_pictures
+from segmentation_sample import make_sample
 
 OUT = Path(os.environ.get('QUICKSTART_OUT') or 'work_dirs/quickstart')
-CONFIGS = {
-    name: f'configs/quickstart/deformable-detr_r18_{name}_coco16.py'
-    for name in ('sine', 'none', 'peg', 'irpe', 'lape')
-}
-# How MMDetection names the columns of the table.
-METRICS = dict(
-    AP='mAP', AP50='mAP_50', AP75='mAP_75', APS='mAP_s', APM='mAP_m',
-    APL='mAP_l')
+IMAGES = OUT / 'images16'  # of segmentation
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What is run and shown.
+
+    Args:
+        title (str): What is trained.
+        minutes (int): How long that takes on two cores.
+        configs (dict[str, str]): Configs by what they are called.
+        metrics (dict[str, str]): By column, their names in metrics.json.
+        digits (int): Of metrics.
+        headline (str): The column that is shown after each run.
+        options (list[str]): For all tools.
+    """
+    title: str
+    minutes: int
+    configs: dict
+    metrics: dict
+    digits: int
+    headline: str
+    options: tuple = ()
+
+
+DETECTION = Suite(
+    'a Deformable DETR', 7,
+    {name: f'configs/quickstart/deformable-detr_r18_{name}_coco16.py'
+     for name in ('sine', 'none', 'peg', 'irpe', 'lape')},
+    {column: f'coco/bbox_{name}' for column, name in dict(
+        AP='mAP', AP50='mAP_50', AP75='mAP_75', APS='mAP_s', APM='mAP_m',
+        APL='mAP_l').items()}, 3, 'AP50')
+SEGMENTATION = Suite(
+    'a vision transformer for segmentation', 3,
+    {name: f'configs/quickstart/segmentation/vit_{name}_coco16.py'
+     for name in ('sine', 'peg')},
+    dict(mIoU='mIoU', mAcc='mAcc', aAcc='aAcc'), 2, 'mIoU',
+    ('--cfg-options', f'train_dataloader.dataset.dataset.data_root={IMAGES}',
+     f'test_dataloader.dataset.data_root={IMAGES}'))
 # For the time left: starting two processes to test 16 images.
 TEST_SECONDS = 10
 
@@ -66,11 +99,12 @@ def launch(command, log):
                          f'lines are above, all of them in {log}')
 
 
-def train(config, run, runs_after):
+def train(suite, config, run, runs_after):
     """Train into the folder ``run``, showing loss and time left."""
     start = time.time()
     epochs = Config.fromfile(config).max_epochs
-    command = ['tools/dist_train.sh', config, '2', '--work-dir', str(run)]
+    command = ['tools/dist_train.sh', config, '2', '--work-dir', str(run),
+               *suite.options]
     for line in launch(command, run / 'train.log'):
         step = re.search(
             r'Epoch\(train\) +\[(\d+)\]\[ *(\d+)/(\d+)\].* '
@@ -85,18 +119,23 @@ def train(config, run, runs_after):
               f'{clock(all_left)} for all', flush=True)
 
 
-def test(config, run):
+def test(suite, config, run):
     """Test the last checkpoint of the folder ``run``; return the metrics."""
     checkpoint = run / Path((run / 'last_checkpoint').read_text()).name
     command = ['tools/dist_test.sh', config, str(checkpoint), '2',
-               '--work-dir', str(run)]
+               '--work-dir', str(run), *suite.options]
+    if suite is SEGMENTATION:
+        command.append(f'test_evaluator.output_dir={run / "labels"}')
     for _ in launch(command, run / 'test.log'):
         pass
     return json.loads((run / 'metrics.json').read_text())
 
 
-def count_parameters(model):
-    return sum(weight.numel() for weight in MODELS.build(model).parameters())
+def count_parameters(cfg):
+    init_default_scope(cfg.default_scope)
+    registry = importlib.import_module(f'{cfg.default_scope}.registry')
+    model = registry.MODELS.build(cfg.model)
+    return sum(weight.numel() for weight in model.parameters())
 
 
 def as_written(encodings):
@@ -120,45 +159,57 @@ def print_table(rows):
               sep='   ')
 
 
-def train_and_test(name, runs_after):
+def train_and_test(suite, name, runs_after):
     """Do one run; return its row of the table."""
     start = time.time()
-    config, run = CONFIGS[name], OUT / name
+    config, run = suite.configs[name], OUT / name
     run.mkdir(parents=True)
-    model = Config.fromfile(config).model
-    print(f'\n[{len(CONFIGS) - runs_after}/{len(CONFIGS)}] {name}: '
-          f'positional_encoding={as_written(model.positional_encoding)}')
-    train(config, run, runs_after)
-    metrics = test(config, run)
-    precision = {column: f'{metrics[f"coco/bbox_{metric}"]:.3f}'
-                 for column, metric in METRICS.items()}
+    cfg = Config.fromfile(config)
+    host = cfg.model if suite is DETECTION else cfg.model.backbone
+    number = len(suite.configs) - runs_after
+    print(f'\n[{number}/{len(suite.configs)}] {name}: '
+          f'positional_encoding={as_written(host.positional_encoding)}')
+    train(suite, config, run, runs_after)
+    metrics = test(suite, config, run)
+    shown = {column: f'{metrics[metric]:.{suite.digits}f}'
+             for column, metric in suite.metrics.items()}
     seconds = round(time.time() - start)
-    print(f'     AP50 {precision["AP50"]} after {seconds} seconds')
-    return dict(encoding=name, **precision,
-                parameters=f'{count_parameters(model):,}', seconds=seconds)
+    print(f'     {suite.headline} {shown[suite.headline]} after {seconds} '
+          'seconds')
+    return dict(encoding=name, **shown,
+                parameters=f'{count_parameters(cfg):,}', seconds=seconds)
 
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    init_default_scope('mmdet')
-    print('Overfitting 16 COCO images with five position encodings, in two '
-          'processes on\nthe CPU: about 7 minutes on two cores.')
-    pictures = OUT / 'detections.png'
+    suite = SEGMENTATION if '--segmentation' in sys.argv[1:] else DETECTION
+    configs = suite.configs
+    print(f'Overfitting 16 COCO images by {suite.title} with {len(configs)} '
+          'position encodings,\nin two processes on the CPU: about '
+          f'{suite.minutes} minutes on two cores.')
+    pictures = OUT / ('detections.png' if suite is DETECTION else 'labels.png')
     pictures.unlink(missing_ok=True)
-    for name in CONFIGS:
-        shutil.rmtree(OUT / name, ignore_errors=True)
-    rows = [train_and_test(name, len(CONFIGS) - i)
-            for i, name in enumerate(CONFIGS, 1)]
+    for folder in *(OUT / name for name in configs), IMAGES:
+        shutil.rmtree(folder, ignore_errors=True)
+    if suite is SEGMENTATION:
+        make_sample(IMAGES)
+    rows = [train_and_test(suite, name, len(configs) - i)
+            for i, name in enumerate(configs, 1)]
     print()
     print_table(rows)
     print('\nThis is no benchmark: the images are those that the models were '
           'trained on.\nThat they are learned by heart shows that all parts '
           'work, not which encoding\nis better.\n')
-    save_pictures(Config.fromfile(CONFIGS[name]).images,
-                  {name: OUT / name / 'predictions.bbox.json'
-                   for name in CONFIGS}, pictures)
-    print('Runs:', *(OUT / name for name in CONFIGS))
-    print('Detections beside the ground truth:', pictures)
+    if suite is DETECTION:
+        save_pictures(Config.fromfile(configs['sine']).images,
+                      {name: OUT / name / 'predictions.bbox.json'
+                       for name in configs}, pictures)
+    else:
+        save_label_pictures(
+            IMAGES, {name: OUT / name / 'labels' for name in configs},
+            pictures)
+    print('Runs:', *(OUT / name for name in configs))
+    print('Predictions beside the ground truth:', pictures)
 
 
 if __name__ == '__main__':

@@ -41,8 +41,43 @@ def save_pictures(dataset, predictions, path):
             tile(pixels, boxes[image['id']], names)
             for boxes in columns.values()
         ]))
-    header = np.hstack([title_bar(title) for title in columns])
-    # Two images a row, for a picture about as wide as it is high.
+    save_strips(columns, strips, path)
+
+
+def save_label_pictures(root, predictions, path):
+    """Save one picture with all images of a data set in ADE20K's format.
+
+    Args:
+        root (Path): Its folder.
+        predictions (dict[str, Path]): Folders of label maps, by the name to
+            put above their column.
+        path (Path): Where to save it.
+    """
+    folders = {'ground truth': root / 'annotations/training', **predictions}
+    strips = []
+    for file in sorted((root / 'images/training').iterdir()):
+        pixels = cv2.imread(str(file))
+        strips.append(np.hstack([
+            label_tile(pixels, cv2.imread(
+                str(folder / f'{file.stem}.png'), cv2.IMREAD_UNCHANGED))
+            for folder in folders.values()
+        ]))
+    save_strips(folders, strips, path)
+
+
+def label_tile(pixels, labels):
+    """The image in the colours of its labels, background (1) as it is."""
+    hues = (labels.astype(int) * 37 % 180).astype(np.uint8)
+    full = np.full_like(hues, 255)
+    colors = cv2.cvtColor(np.dstack([hues, full, full]), cv2.COLOR_HSV2BGR)
+    mixed = cv2.addWeighted(pixels, 0.4, colors, 0.6, 0)
+    return tile(np.where((labels > 1)[..., None], mixed, pixels), [], {})
+
+
+def save_strips(titles, strips, path):
+    """Save rows of images, two a row, under their columns' titles."""
+    header = np.hstack([title_bar(title) for title in titles])
+    # For a picture about as wide as it is high.
     half = len(strips) // 2
     halves = [np.vstack([header, *strips[:half]]),
               np.vstack([header, *strips[half:]])]

@@ -222,8 +222,8 @@ class VisionTransformer(BaseModule):
             x (Tensor): ``(B, C, H, W)``.
             mask (Tensor, optional): bool, ``(B, H, W)``, True is padding; the
                 valid pixels are a rectangle from the top-left one on.
-                Defaults to what :class:`mmpe.DetDataPreprocessor` knows of
-                the batch, else to all valid.
+                Defaults to what mmpe's data preprocessors know of the batch,
+                else to all valid.
 
         Returns:
             tuple[Tensor]: For each of ``out_indices``, as ``out_type`` says.

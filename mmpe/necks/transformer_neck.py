@@ -26,8 +26,9 @@ class TransformerNeck(BaseModule):
 
     Note:
         Which cells are padding is known where the model's data preprocessor is
-        ``mmpe.DetDataPreprocessor``, which takes the arguments of
-        MMDetection's. With another all count as valid.
+        ``mmpe.DetDataPreprocessor`` or ``mmpe.SegDataPreProcessor``, which
+        take the arguments of MMDetection's and MMSegmentation's. With another
+        all count as valid.
 
     Args:
         in_channels (Sequence[int]): Of each map. One with another width than
