@@ -5,7 +5,7 @@ _base_ = 'mmseg::_base_/default_runtime.py'
 
 classes = ('background', 'person', 'bird', 'cat', 'bowl', 'banana', 'umbrella',
            'laptop', 'dining table')
-size = (144, 192)
+size = (192, 192)  # a canvas for upright and for wide images
 model = dict(
     type='EncoderDecoder',
     data_preprocessor=dict(
@@ -38,7 +38,7 @@ model = dict(
 pipeline = [
     dict(type='LoadImageFromFile'),
     dict(type='LoadAnnotations', reduce_zero_label=True),
-    dict(type='Resize', scale=size[::-1], keep_ratio=True),
+    dict(type='Resize', scale=(192, 144), keep_ratio=True),
     dict(type='PackSegInputs')
 ]
 images = dict(
@@ -58,7 +58,7 @@ train_dataloader = dict(
     dataset=dict(type='RepeatDataset', times=16, dataset=images))
 test_pipeline = [  # the ground truth stays as large as the image was
     dict(type='LoadImageFromFile'),
-    dict(type='Resize', scale=size[::-1], keep_ratio=True),
+    dict(type='Resize', scale=(192, 144), keep_ratio=True),
     dict(type='LoadAnnotations', reduce_zero_label=True),
     dict(type='PackSegInputs')
 ]
