@@ -125,7 +125,9 @@ def test(suite, config, run):
     command = ['tools/dist_test.sh', config, str(checkpoint), '2',
                '--work-dir', str(run), *suite.options]
     if suite is SEGMENTATION:
-        command.append(f'test_evaluator.output_dir={run / "labels"}')
+        labels = run / 'labels'
+        labels.mkdir()  # the second process may need it before the first
+        command.append(f'test_evaluator.output_dir={labels}')
     for _ in launch(command, run / 'test.log'):
         pass
     return json.loads((run / 'metrics.json').read_text())
