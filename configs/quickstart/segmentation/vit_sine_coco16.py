@@ -5,7 +5,7 @@ _base_ = 'mmseg::_base_/default_runtime.py'
 
 classes = ('background', 'person', 'bird', 'cat', 'bowl', 'banana', 'umbrella',
            'laptop', 'dining table')
-size = (192, 192)  # a canvas for upright and for wide images
+size = (128, 128)  # a canvas for upright and for wide images
 model = dict(
     type='EncoderDecoder',
     data_preprocessor=dict(
@@ -38,7 +38,7 @@ model = dict(
 pipeline = [
     dict(type='LoadImageFromFile'),
     dict(type='LoadAnnotations', reduce_zero_label=True),
-    dict(type='Resize', scale=(192, 144), keep_ratio=True),
+    dict(type='Resize', scale=(128, 96), keep_ratio=True),
     dict(type='PackSegInputs')
 ]
 images = dict(
@@ -58,7 +58,7 @@ train_dataloader = dict(
     dataset=dict(type='RepeatDataset', times=16, dataset=images))
 test_pipeline = [  # the ground truth stays as large as the image was
     dict(type='LoadImageFromFile'),
-    dict(type='Resize', scale=(192, 144), keep_ratio=True),
+    dict(type='Resize', scale=(128, 96), keep_ratio=True),
     dict(type='LoadAnnotations', reduce_zero_label=True),
     dict(type='PackSegInputs')
 ]
@@ -71,20 +71,20 @@ test_evaluator = dict(type='IoUMetric', iou_metrics=['mIoU'])
 
 optim_wrapper = dict(
     type='OptimWrapper',
-    optimizer=dict(type='AdamW', lr=1e-3, weight_decay=1e-4),
+    optimizer=dict(type='AdamW', lr=2e-3, weight_decay=1e-4),
     clip_grad=dict(max_norm=1.0),
     paramwise_cfg=dict(
         custom_keys=dict(positional_encoding=dict(decay_mult=0.0))))
-max_epochs = 6
+max_epochs = 18
 train_cfg = dict(type='EpochBasedTrainLoop', max_epochs=max_epochs)
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.01, by_epoch=False, begin=0, end=20),
-    dict(type='MultiStepLR', begin=0, end=max_epochs, milestones=[5])
+    dict(type='MultiStepLR', begin=0, end=max_epochs, milestones=[14])
 ]
 test_cfg = dict(type='TestLoop')
 default_hooks = dict(
     timer=dict(type='IterTimerHook'),
     param_scheduler=dict(type='ParamSchedulerHook'),
     checkpoint=dict(type='CheckpointHook', interval=max_epochs),
-    logger=dict(type='LoggerHook', interval=8))
+    logger=dict(type='LoggerHook', interval=24))
 randomness = dict(seed=0)
