@@ -32,7 +32,8 @@ def padding_mask(x: Tensor) -> Optional[Tensor]:
     Returns:
         Tensor: bool, ``(B, h, w)``, True is padding; MMDetection's rule, the
         nearest pixel. None if all is valid, or nothing is known: the batch
-        wasn't made by one of mmpe's data preprocessors, or ``x`` isn't of it.
+        wasn't made by one of mmpe's data preprocessors, or ``x`` isn't of it,
+        such as a map of a window that slides over it.
     """
     batch, sizes = _BATCH.get() or (lambda: None, None)
     inputs = batch()
@@ -48,8 +49,8 @@ def padding_mask(x: Tensor) -> Optional[Tensor]:
 
 
 def _is_scaled(canvas: Tuple[int, int], shape: Tuple[int, int]) -> bool:
-    """Whether a map of this shape has one stride, a power of two."""
+    """Whether a map of this shape has one stride for both sides."""
     return any(
-        shape == tuple(-(-n // stride) for n in canvas) or
-        shape == tuple(n // stride for n in canvas)
-        for stride in (2**i for i in range(9)))
+        all(h in (n // stride, -(-n // stride))
+            for n, h in zip(canvas, shape))
+        for stride in range(1, max(canvas) + 1))

@@ -32,6 +32,14 @@ class TestPaddingMask:
         assert mask[1, 5:].all() and mask[1, :, 7:].all()
         assert padding_mask(batch)[1].sum() == 64 * 96 - 40 * 50
 
+    @pytest.mark.parametrize('stride', [1, 7, 14, 16, 32])
+    def test_any_stride(self, stride):
+        batch = torch.zeros(2, 3, 75, 133)
+        record_batch(batch, [(75, 133), (40, 50)])
+        for shape in ((-(-75 // stride), -(-133 // stride)),
+                      (75 // stride, 133 // stride)):
+            assert padding_mask(torch.zeros(2, 5, *shape)).shape[1:] == shape
+
     def test_says_nothing_of_others(self):
         batch = torch.zeros(2, 3, 64, 96)
         record_batch(batch, [(64, 96), (40, 50)])
