@@ -74,7 +74,7 @@ class EncoderStage(BaseModule):
                         maps)
         pos = self._embedding(self.positional_encoding.embed(grid), grid)
         if pos is not None:
-            pos = pos.expand(len(x), -1, -1)
+            pos = pos.to(x.dtype).expand(len(x), -1, -1)
         stream = PositionStream(self.positional_encoding, grid, pos)
         x = self._encode(x, stream, grid, masks)
         return [m.contiguous() for m in grid.maps(x)[1]]

@@ -68,6 +68,14 @@ class TransformerNeck(BaseModule):
                  with_cp: bool = False,
                  init_cfg: Optional[dict] = None) -> None:
         super().__init__(init_cfg)
+        for name, value in dict(
+                in_channels=in_channels, levels=levels).items():
+            if not isinstance(value, (list, tuple)):
+                raise ValueError(f'{name} must be a list, got {value!r}')
+        if num_layers < 1 or embed_dims % num_heads:
+            raise ValueError(
+                'num_layers must be positive and embed_dims a multiple of '
+                f'num_heads, got {num_layers}, {embed_dims} and {num_heads}')
         count = len(in_channels)
         if attention not in ('dense', 'deformable'):
             raise ValueError("attention must be 'dense' or 'deformable', got "

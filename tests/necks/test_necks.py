@@ -87,6 +87,10 @@ class TestTransformerNeck:
         (dict(attention='sparse'), 'attention must be'),
         (dict(levels=[2]), 'levels must be of -2 to 1'),
         (dict(levels=[]), 'levels'),
+        (dict(levels=-1), 'levels must be a list'),
+        (dict(in_channels=16), 'in_channels must be a list'),
+        (dict(num_heads=3), 'num_heads'),
+        (dict(num_layers=0), 'num_layers'),
         (dict(positional_encoding=[dict(type='mmpe.PEG', zero_padding=False)]),
          'zero_padding'),
         (dict(attention='deformable',
@@ -97,6 +101,11 @@ class TestTransformerNeck:
     def test_bad_arguments(self, arguments, says):
         with pytest.raises(ValueError, match=says):
             neck(**arguments)
+
+    def test_half_precision(self):
+        model = neck().bfloat16()
+        maps = [torch.randn(1, c, 4, 6).bfloat16() for c in (8, 16)]
+        assert all(out.dtype == torch.bfloat16 for out in model(maps))
 
     def test_another_number_of_maps(self):
         with pytest.raises(ValueError, match='2 maps, got 1'):
