@@ -14,15 +14,8 @@ from mmpe.layers.windows import check_window
 from mmpe.position import (AbsoluteEncoding, PositionEncodingList, TokenGrid,
                            as_items)
 from mmpe.registry import MODELS
+from .archs import read_arch
 
-ARCHS = {
-    f'deit-{size}': dict(
-        embed_dims=dims,
-        num_layers=12,
-        num_heads=dims // 64,
-        feedforward_channels=4 * dims)
-    for size, dims in (('tiny', 192), ('small', 384), ('base', 768))
-}
 JOINS = ('input', 'query_key', 'shared', 'unshared')
 OUT_TYPES = ('featmap', 'cls_token', 'avg_featmap')
 
@@ -98,7 +91,7 @@ class VisionTransformer(BaseModule):
                  norm_cfg: dict = dict(type='LN', eps=1e-6),
                  init_cfg: Optional[dict] = None) -> None:
         super().__init__(init_cfg)
-        arch = _read_arch(arch)
+        arch = read_arch(arch)
         self.embed_dims = dims = arch['embed_dims']
         self.num_layers = arch['num_layers']
         self.num_prefix = int(with_cls_token) + int(with_dist_token)
@@ -178,9 +171,12 @@ class VisionTransformer(BaseModule):
         if join == 'unshared':
             own = []
             for item, e in zip(items, encoding.encodings):
-                own += [dict(item, layers=[i]) for i in range(self.num_layers)
-                        ] if isinstance(e, AbsoluteEncoding) and not e.layers \
-                    else [item]
+                if isinstance(e, AbsoluteEncoding) and not e.layers:
+                    own += [
+                        dict(item, layers=[i]) for i in range(self.num_layers)
+                    ]
+                else:
+                    own.append(item)
             encoding = PositionEncodingList(own, defaults, **host)
         asked = [e.join for e in encoding.encodings if e.join]
         if asked and join is not None:
@@ -290,17 +286,3 @@ class VisionTransformer(BaseModule):
             return cells.mean(2)
         valid = (~grid.mask[:, self.num_prefix:])[:, None].to(cells.dtype)
         return (cells * valid).sum(2) / valid.sum(2).clamp(min=1)
-
-
-def _read_arch(arch: Union[str, dict]) -> Dict[str, int]:
-    keys = set(ARCHS['deit-tiny'])
-    if isinstance(arch, str):
-        if arch not in ARCHS:
-            raise ValueError(
-                f'arch must be one of {", ".join(ARCHS)} or a dict with '
-                f'{", ".join(sorted(keys))}, got {arch!r}')
-        return ARCHS[arch]
-    if not isinstance(arch, dict) or set(arch) != keys:
-        raise TypeError(f'arch must be a dict with {", ".join(sorted(keys))}, '
-                        f'got {arch!r}')
-    return arch

@@ -9,7 +9,7 @@ from typing import Optional, Tuple
 import torch
 from torch import Tensor
 
-from mmpe.position.buckets import BucketMap
+from mmpe.position.bucket_map import BucketMap
 from .scratch import Scratch
 
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmpe.position.buckets import BucketMap
+from mmpe.position.bucket_map import BucketMap
 from mmpe.position.terms import (BucketTerm, LogitScale, PairBias, Rotation,
                                  Term)
 from .tiled_attention import tiled_attention

@@ -4,7 +4,7 @@ from typing import Dict, Tuple, Type, Union
 import torch
 from torch import Tensor
 
-from mmpe.position.buckets import BucketMap
+from mmpe.position.bucket_map import BucketMap
 from .bucket_tiles import bucket_tiles, multiply, multiply_grads
 from .scratch import Scratch
 

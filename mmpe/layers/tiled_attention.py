@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from mmpe.position.buckets import BucketMap
+from mmpe.position.bucket_map import BucketMap
 from mmpe.position.terms import BucketTerm
 from .replayed_dropout import keep_mask
 from .scratch import Scratch

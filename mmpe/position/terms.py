@@ -5,7 +5,8 @@ from typing import Union
 import torch
 from torch import Tensor
 
-from .buckets import BucketMap, OffsetBuckets
+from .bucket_map import BucketMap
+from .buckets import OffsetBuckets
 from .grid import TokenGrid
 
 
