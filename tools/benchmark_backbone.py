@@ -25,7 +25,13 @@ from mmpe.engine.command_line import UsageError, run
 def parse_args() -> Namespace:
     parser = ArgumentParser(
         description='Compare the speed and memory of vision transformers')
-    parser.add_argument('backbones', nargs='+', metavar='BACKBONE')
+    parser.add_argument(
+        'backbones',
+        nargs='+',
+        metavar='BACKBONE',
+        help='ARCH:ENCODING[,ENCODING...], such as deit-tiny:PEG for CPVT-Ti, '
+        'or ARCH: for no encoding; timm:NAME and mmpretrain:ARCH where these '
+        'are installed')
     parser.add_argument(
         '--mode', choices=['forward', 'train'], default='train')
     parser.add_argument('--size', type=int, default=224, help='of images')
@@ -51,6 +57,9 @@ def build(spec: str, args: Namespace) -> nn.Module:
             return _Last(Theirs(arch=name, img_size=args.size))
     except ImportError as error:
         raise UsageError(f'{spec}: {error}') from error
+    if ':' not in spec:
+        raise UsageError(f'{spec!r} is no ARCH:ENCODING[,ENCODING...] such as '
+                         'deit-tiny:PEG')
     items = [dict(type=f'mmpe.{item}') for item in name.split(',') if item]
     try:
         return _Last(
@@ -60,7 +69,7 @@ def build(spec: str, args: Namespace) -> nn.Module:
                 positional_encoding=items,
                 out_type='cls_token'))
     except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f'{spec}: {error}') from error
+        raise UsageError(f'{spec}: {error.args[0]}') from error
 
 
 class _Last(nn.Module):

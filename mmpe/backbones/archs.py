@@ -16,7 +16,7 @@ def read_arch(arch: Union[str, dict]) -> Dict[str, int]:
 
     Raises:
         TypeError: If keys are missing or unknown.
-        ValueError: If there is no such name.
+        ValueError: If there is no such name, or heads don't divide the width.
     """
     keys = set(ARCHS['deit-tiny'])
     if isinstance(arch, str):
@@ -28,4 +28,7 @@ def read_arch(arch: Union[str, dict]) -> Dict[str, int]:
     if not isinstance(arch, dict) or set(arch) != keys:
         raise TypeError(f'arch must be a dict with {", ".join(sorted(keys))}, '
                         f'got {arch!r}')
+    if arch['embed_dims'] % arch['num_heads']:
+        raise ValueError(f'arch: embed_dims={arch["embed_dims"]} must be a '
+                         f'multiple of num_heads={arch["num_heads"]}')
     return arch

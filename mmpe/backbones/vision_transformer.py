@@ -71,6 +71,9 @@ class VisionTransformer(BaseModule):
         ValueError: If an argument has a value other than those above.
     """
 
+    reads_batch_shapes = True
+    """Whether it asks a data preprocessor of mmpe what is padding."""
+
     def __init__(self,
                  arch: Union[str, dict] = 'deit-small',
                  img_size: Union[int, Tuple[int, int]] = 224,
@@ -178,11 +181,15 @@ class VisionTransformer(BaseModule):
                 else:
                     own.append(item)
             encoding = PositionEncodingList(own, defaults, **host)
+        with_decoder = [e for e in encoding.encodings if e.decoder]
+        if with_decoder:
+            raise ValueError(f'{type(with_decoder[0]).__name__}: decoder=True '
+                             'is for DETR: a backbone has no decoder')
         asked = [e.join for e in encoding.encodings if e.join]
         if asked and join is not None:
             raise ValueError(
-                f'join={join!r}: an encoding of the list says where the '
-                f'embedding goes, {asked[0]!r}; leave join out')
+                f'join={join!r}: an encoding of the list says by itself where '
+                'the embedding goes; leave join out')
         has_layers = any(e.layers for e in encoding.encodings)
         encoding.check_embedding()
         join = asked[0] if asked else join or 'input'

@@ -149,16 +149,18 @@ def _check_tables(path: str, weights: Mapping[str, Any],
                   model: nn.Module) -> None:
     """Whether the tables of position encodings fit or can be resized."""
     weights = {re.sub(r'^module\.', '', k): v for k, v in weights.items()}
-    for name, module in model.named_modules():
-        if isinstance(module, PositionEncoding):
-            try:
-                module.adapt(weights, f'{name}.')
-            except ValueError as error:
-                raise UsageError(f'checkpoint {path}: {error}') from error
-            for own, p in module.named_parameters(name):
-                # MMEngine would only warn, and train on from random numbers.
-                found = getattr(weights.get(own), 'shape', p.shape)
-                if found != p.shape:
-                    raise UsageError(
-                        f'checkpoint {path}: {own} has the shape '
-                        f'{tuple(found)}, the model needs {tuple(p.shape)}')
+    encodings = {name: module for name, module in model.named_modules()
+                 if isinstance(module, PositionEncoding)}
+    for name, module in encodings.items():
+        try:
+            module.adapt(weights, f'{name}.')
+        except ValueError as error:
+            raise UsageError(f'checkpoint {path}: {error}') from error
+    for name, module in encodings.items():
+        for own, p in module.named_parameters(name):
+            # MMEngine would only warn, and train on from random numbers.
+            found = getattr(weights.get(own), 'shape', p.shape)
+            if found != p.shape:
+                raise UsageError(
+                    f'checkpoint {path}: {own} has the shape '
+                    f'{tuple(found)}, the model needs {tuple(p.shape)}')

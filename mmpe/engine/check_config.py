@@ -190,11 +190,11 @@ def _unknown_type(kind: str, registry: str) -> str:
 
 
 def _hosts() -> List[str]:
-    from mmpe import detectors  # noqa: F401  they register themselves
     from mmpe.registry import MODELS
-    return sorted(
+    MODELS.import_from_location()
+    return sorted(  # MMSegmentation's are functions that import it
         f'{MODELS.scope}.{name}' for name, cls in MODELS.module_dict.items()
-        if not issubclass(cls, PositionEncoding))
+        if not (isinstance(cls, type) and issubclass(cls, PositionEncoding)))
 
 
 def _registered(name: str) -> List[str]:

@@ -1,14 +1,41 @@
 """From a config to a runner that can start."""
+import logging
+
 from mmdet.utils import setup_cache_size_limit_of_dynamo
 from mmengine.config import Config
+from mmengine.logging import print_log
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
+from torch import nn
 
 from .check_checkpoint import check_weights, read_checkpoint
 from .check_config import config_errors
 from .check_data import check_data
 from .checkpoint_classes import allow_checkpoint_classes
 from .processes import set_up_processes
+
+
+OURS = dict(
+    DetDataPreprocessor='mmpe.DetDataPreprocessor',
+    SegDataPreProcessor='mmpe.SegDataPreProcessor')
+"""What to write for data preprocessors that don't tell what is padding."""
+
+
+def warn_of_padding(model: nn.Module) -> None:
+    """Warn of a backbone or a neck that padding gets into."""
+    model = getattr(model, 'module', model)
+    kind = type(getattr(model, 'data_preprocessor', None))
+    known = kind.__module__.startswith('mmpe.')
+    for module in model.modules():
+        if (getattr(module, 'reads_batch_shapes', False) and not known
+                and kind.__name__ in OURS):
+            print_log(
+                f'{type(module).__name__} takes the padding of a batch for '
+                'valid: data_preprocessor=dict(type='
+                f"'{OURS[kind.__name__]}') would tell it",
+                logger='current',
+                level=logging.WARNING)
+            return
 
 
 def build_runner(cfg: Config, *phases: str) -> Runner:
@@ -36,6 +63,7 @@ def build_runner(cfg: Config, *phases: str) -> Runner:
     with config_errors(cfg):
         runner = (RUNNERS.build(cfg) if 'runner_type' in cfg else
                   Runner.from_cfg(cfg))
+    warn_of_padding(runner.model)
     check_weights(runner, complete='test' in phases)
     check_data(runner, *phases)
     return runner

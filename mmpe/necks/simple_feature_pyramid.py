@@ -25,7 +25,8 @@ class SimpleFeaturePyramid(BaseModule):
             the last one's every other cell. Defaults to none after them.
 
     Raises:
-        ValueError: If a scale is another, or there are fewer outs than scales.
+        ValueError: If a scale is another, there are fewer outs than scales or
+            ``in_channels`` is no multiple of 4.
     """
 
     def __init__(self,
@@ -35,6 +36,10 @@ class SimpleFeaturePyramid(BaseModule):
                  num_outs: Optional[int] = None,
                  init_cfg: Optional[dict] = None) -> None:
         super().__init__(init_cfg)
+        if not isinstance(in_channels, int) or in_channels % 4:
+            raise ValueError('in_channels must be a multiple of 4, that of the '
+                             f'last map, got {in_channels!r}')
+        self.in_channels = in_channels
         wrong = [s for s in scales if s not in (4, 2, 1, 0.5)]
         if wrong or not scales:
             raise ValueError(f'scales must be of 4, 2, 1 and 0.5, got '
@@ -48,7 +53,12 @@ class SimpleFeaturePyramid(BaseModule):
 
     def forward(self, inputs: Sequence[Tensor]) -> Tuple[Tensor, ...]:
         """The last of ``inputs``, ``(B, C, h, w)``, to maps of each scale."""
-        outs = [stage(inputs[-1]) for stage in self.stages]
+        x = inputs[-1]
+        if x.shape[1] != self.in_channels:
+            raise ValueError(
+                f'SimpleFeaturePyramid: in_channels={self.in_channels}, but '
+                f'the last map has {x.shape[1]}')
+        outs = [stage(x) for stage in self.stages]
         while len(outs) < self.num_outs:
             outs.append(F.max_pool2d(outs[-1], 1, 2))
         return tuple(outs)

@@ -53,6 +53,9 @@ class TransformerNeck(BaseModule):
             encoding isn't for this attention.
     """
 
+    reads_batch_shapes = True
+    """Whether it asks a data preprocessor of mmpe what is padding."""
+
     def __init__(self,
                  in_channels: Sequence[int],
                  embed_dims: int = 256,
@@ -76,6 +79,7 @@ class TransformerNeck(BaseModule):
             raise ValueError(
                 'num_layers must be positive and embed_dims a multiple of '
                 f'num_heads, got {num_layers}, {embed_dims} and {num_heads}')
+        self.in_channels = list(in_channels)
         count = len(in_channels)
         if attention not in ('dense', 'deformable'):
             raise ValueError("attention must be 'dense' or 'deformable', got "
@@ -113,11 +117,12 @@ class TransformerNeck(BaseModule):
         """Maps ``(B, C_i, h_i, w_i)`` to ``(B, embed_dims, h_i, w_i)``.
 
         Raises:
-            ValueError: If there are more or fewer than ``in_channels``.
+            ValueError: If the maps aren't of ``in_channels``.
         """
-        if len(inputs) != len(self.projections):
-            raise ValueError(f'in_channels is of {len(self.projections)} maps,'
-                             f' got {len(inputs)}')
+        widths = [x.shape[1] for x in inputs]
+        if widths != self.in_channels:
+            raise ValueError(f'TransformerNeck: in_channels='
+                             f'{self.in_channels}, but the maps have {widths}')
         maps = [p(x) for p, x in zip(self.projections, inputs)]
         if self.training:
             self._warn_of_memory(maps)

@@ -45,7 +45,8 @@ class BucketTables(PositionEncoding):
             fits = list(wanted)
             fits[axis] = count
             if tuple(table.shape) != tuple(fits):
-                raise ValueError(message)
+                raise ValueError(f'{message}: only the number of buckets may '
+                                 'differ, not heads, width or mode')
             try:
                 sources = buckets.sources(count, self.num_prefix)
             except ValueError as error:

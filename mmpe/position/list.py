@@ -103,13 +103,20 @@ class PositionEncodingList(PositionEncoding):
             if not (embeds_more or self.is_absolute):
                 raise ValueError(
                     f'{type(e).__name__} changes the embedding of other items '
-                    'of positional_encoding, but none embeds')
+                    'of positional_encoding, but none embeds: add one, such as '
+                    "dict(type='mmpe.SinePositionalEncoding')")
 
     def embed(self, grid: TokenGrid) -> Optional[Tensor]:
         total = None
         for encoding in self.encodings:
             pos = None if encoding.layers else encoding.embed(grid)
             if pos is not None:
+                if pos.shape[1] != grid.num_tokens:
+                    raise ValueError(
+                        f'{type(encoding).__name__} embeds {pos.shape[1]} '
+                        f'tokens, the grid {grid.shapes} with '
+                        f'{grid.num_prefix} prefix tokens has '
+                        f'{grid.num_tokens}')
                 total = pos if total is None else total + pos
         return total
 

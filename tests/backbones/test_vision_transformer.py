@@ -244,6 +244,9 @@ def test_frozen_peg_from_another_run(tmp_path):
 @pytest.mark.parametrize('arguments,says', [
     (dict(arch='deit-huge'), 'deit-huge'),
     (dict(arch=dict(embed_dims=4)), 'num_heads'),
+    (dict(arch=dict(TINY, num_heads=3)), 'multiple of num_heads=3'),
+    (dict(positional_encoding=[TABLE, dict(LAPE, decoder=True)]),
+     'decoder=True'),
     (dict(join='keys'), "join.*'keys'"),
     (dict(positional_encoding=[dict(type='mmpe.ImageRPE', layers=1)]),
      'layers must be a list'),

@@ -13,7 +13,7 @@ from mmpe.engine.check_checkpoint import check_weights, read_checkpoint
 from mmpe.engine.runner import build_runner
 from mmpe.engine.usage_error import UsageError
 from mmpe.position import (ImageRPE, LearnedPositionalEncoding,
-                           RelativePositionBias)
+                           PositionEncodingList, RelativePositionBias)
 
 HOST = dict(embed_dims=8, num_heads=2, num_layers=1)
 TINY = Path(__file__).parents[1] / 'tools' / 'tiny_detr.py'
@@ -148,8 +148,12 @@ def test_what_fits(path):
 ])
 def test_tables_of_position_encodings(path, encoding, other, said):
     run = Run(path.parent, path)
-    run.model = nn.ModuleDict(dict(encoding=encoding))
-    torch.save(nn.ModuleDict(dict(encoding=other)).state_dict(), path)
+    # As in a detector, where the list is a module, too.
+    own, theirs = (PositionEncodingList([], **HOST) for _ in range(2))
+    own.add_module('encoding', encoding)
+    theirs.add_module('encoding', other)
+    run.model = nn.ModuleDict(dict(encoding=own))
+    torch.save(nn.ModuleDict(dict(encoding=theirs)).state_dict(), path)
     if said is None:
         check_weights(run, complete=True)
         load_checkpoint(run.model, str(path), strict=True)

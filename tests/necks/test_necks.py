@@ -5,6 +5,7 @@ from models import move_parameters, samples
 from mmdet.registry import MODELS
 from mmengine.hub import get_config
 
+from mmpe.engine import runner
 from mmpe.layers.batch_shapes import padding_mask, record_batch
 from mmpe.necks import SimpleFeaturePyramid, TransformerNeck, transformer_neck
 
@@ -108,8 +109,9 @@ class TestTransformerNeck:
         assert all(out.dtype == torch.bfloat16 for out in model(maps))
 
     def test_another_number_of_maps(self):
-        with pytest.raises(ValueError, match='2 maps, got 1'):
-            neck()([torch.randn(1, 8, 4, 4)])
+        for maps in [(8, )], [(8, ), (32, )]:
+            with pytest.raises(ValueError, match=r'in_channels=\[8, 16\]'):
+                neck()([torch.randn(1, *c, 4, 4) for c in maps])
 
     def test_warns_of_a_map_that_is_too_large(self, monkeypatch, caplog):
         monkeypatch.setattr(transformer_neck, 'free_bytes', lambda device: 1e6)
@@ -148,10 +150,15 @@ class TestSimpleFeaturePyramid:
         (dict(scales=(3, )), 'scales'),
         (dict(scales=()), 'scales'),
         (dict(num_outs=2), 'num_outs=2'),
+        (dict(in_channels=[16]), 'in_channels'),
     ])
     def test_bad_arguments(self, arguments, says):
         with pytest.raises(ValueError, match=says):
-            SimpleFeaturePyramid(16, **arguments)
+            SimpleFeaturePyramid(**dict(dict(in_channels=16), **arguments))
+
+    def test_another_width(self):
+        with pytest.raises(ValueError, match='in_channels=16.* has 8'):
+            SimpleFeaturePyramid(16)([torch.randn(1, 8, 4, 4)])
 
 
 def small_detector(preprocessor, items):
@@ -178,6 +185,17 @@ def small_detector(preprocessor, items):
     model = MODELS.build(cfg)
     move_parameters(model)
     return model.eval()
+
+
+@pytest.mark.parametrize('kind,warned', [('DetDataPreprocessor', True),
+                                         ('mmpe.DetDataPreprocessor', False)])
+def test_tools_warn_of_padding(kind, warned, monkeypatch):
+    lines = []
+    monkeypatch.setattr(runner, 'print_log',
+                        lambda line, **kwargs: lines.append(line))
+    runner.warn_of_padding(small_detector(kind, [SINE]))
+    assert ["type='mmpe.DetDataPreprocessor'" in line
+            for line in lines] == [True] * warned
 
 
 @pytest.mark.parametrize('items', [

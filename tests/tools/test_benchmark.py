@@ -155,6 +155,7 @@ def test_backbones(mode, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize('arguments, message', [
     (['deit-huge:PEG'], 'deit-huge'),
+    (['cpvt-tiny'], 'ARCH:ENCODING'),
     (['deit-tiny:PEGG'], 'Did you mean mmpe.PEG'),
     (['mmpretrain:deit-tiny'], 'mmpretrain'),
 ])
