@@ -1,5 +1,4 @@
 """Configs of MMSegmentation's models, on a sample in ADE20K's format."""
-import importlib.util
 from pathlib import Path
 
 from models import build  # noqa: F401  first, for MMCV without its ops
@@ -10,12 +9,8 @@ from mmengine.config import Config
 from mmengine.optim import build_optim_wrapper
 from mmengine.registry import DefaultScope
 
-
 ROOT = Path(__file__).parents[1] / 'configs/segmentation'
 CONFIGS = sorted(ROOT.glob('*.py'))
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec('mmseg') is None,
-    reason='MMSegmentation is optional')
 
 
 def slim(cfg):

@@ -1,5 +1,4 @@
 """The tools drive models of MMSegmentation, too."""
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -14,9 +13,6 @@ sys.path.insert(0, str(forked_runs.TOOLS))
 from segmentation_sample import CLASSES, make_sample  # noqa: E402
 
 TINY = Path(__file__).with_name('tiny_segmentor.py')
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec('mmseg') is None,
-    reason='MMSegmentation is optional')
 
 
 @pytest.fixture(scope='module')
