@@ -1,5 +1,5 @@
 """What a position encoding is."""
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmengine.logging import print_log
 from mmengine.model import BaseModule
@@ -7,6 +7,18 @@ from torch import Tensor
 
 from .grid import TokenGrid
 from .terms import Term
+
+
+class Resized(NamedTuple):
+    """A table of a checkpoint that was made to fit."""
+    name: str
+    before: str
+    after: str
+    how: str
+
+    def __str__(self) -> str:
+        return (f'{self.name}: resized ({self.how}) from {self.before} to '
+                f'{self.after}')
 
 
 class PositionEncoding(BaseModule):
@@ -54,7 +66,7 @@ class PositionEncoding(BaseModule):
         self._register_load_state_dict_pre_hook(
             _adapt_before_loading, with_module=True)
 
-    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> List[str]:
+    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> List[Resized]:
         """Make tables of a checkpoint, in place, those of this encoding: of
         its grid or its buckets. Called before they are loaded.
 
@@ -63,7 +75,7 @@ class PositionEncoding(BaseModule):
             prefix (str): What the names of this encoding begin with.
 
         Returns:
-            list[str]: A line for each table that was changed.
+            list[Resized]: The tables that were changed.
 
         Raises:
             ValueError: If that can't be done.
@@ -132,6 +144,12 @@ class PositionEncoding(BaseModule):
         return type(self).terms is not PositionEncoding.terms
 
     @property
+    def changes_nothing(self) -> bool:
+        """Whether a host computes, with the numbers that the parameters have
+        now, what it would compute without this encoding."""
+        return False
+
+    @property
     def keeps_grid(self) -> bool:
         """Whether the tokens stay as many as they are."""
         return True
@@ -140,5 +158,5 @@ class PositionEncoding(BaseModule):
 def _adapt_before_loading(module: PositionEncoding,
                           state_dict: Dict[str, Tensor], prefix: str,
                           *args) -> None:
-    for line in module.adapt(state_dict, prefix):
-        print_log(line, logger='current')
+    for resized in module.adapt(state_dict, prefix):
+        print_log(str(resized), logger='current')

@@ -4,7 +4,7 @@ from typing import Dict, List, Tuple
 import torch
 from torch import Tensor, nn
 
-from .base import PositionEncoding
+from .base import PositionEncoding, Resized
 from .buckets import OffsetBuckets
 
 
@@ -26,7 +26,11 @@ class BucketTables(PositionEncoding):
         for table in self.parameters():
             nn.init.zeros_(table)
 
-    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> List[str]:
+    @property
+    def changes_nothing(self) -> bool:
+        return not any(table.any() for table in self.parameters())
+
+    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> List[Resized]:
         """Resize tables of other alpha, beta and gamma.
 
         Note:
@@ -57,5 +61,7 @@ class BucketTables(PositionEncoding):
             table = torch.cat([table, none], axis)
             weights[prefix + name] = table.index_select(
                 axis, sources.to(table.device))
-            changes.append(f'{message}: resized')
+            changes.append(
+                Resized(prefix + name, f'{count} buckets',
+                        f'{wanted[axis]} buckets', 'middle of each bucket'))
         return changes

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from mmpe.registry import MODELS
 from .absolute import AbsoluteEncoding
+from .base import Resized
 from .grid import TokenGrid
 from .relative_bias import check_grid
 
@@ -17,7 +18,8 @@ class PositionEmbedding(AbsoluteEncoding):
     """A learned vector for each cell of a grid and each prefix token.
 
     On another grid the cells' vectors are resized, to each image's valid
-    rectangle; on several levels, to each level's.
+    rectangle; on several levels, to each level's. The table is ``(H, W, C)``,
+    so that a checkpoint tells its grid.
 
     Papers: `ViT <https://arxiv.org/abs/2010.11929>`_, `DeiT
     <https://arxiv.org/abs/2012.12877>`_, sec. 3 for resizing.
@@ -55,20 +57,28 @@ class PositionEmbedding(AbsoluteEncoding):
         self.std = std
         self.interpolation = interpolation
         self.keep_norm = keep_norm
-        h, w = self.grid
-        self.weight = nn.Parameter(
-            torch.empty(self.num_prefix + h * w, self.embed_dims))
-        nn.init.trunc_normal_(self.weight, std=std)
+        self.weight = nn.Parameter(torch.empty(*self.grid, self.embed_dims))
+        self.prefix = None
+        if self.num_prefix:
+            self.prefix = nn.Parameter(
+                torch.empty(self.num_prefix, self.embed_dims))
+        self.fill()
+
+    def fill(self) -> None:
+        """Give the tables their first values."""
+        for table in self.parameters():
+            nn.init.trunc_normal_(table, std=self.std)
 
     def init_weights(self) -> None:
-        nn.init.trunc_normal_(self.weight, std=self.std)
+        self.fill()
         super().init_weights()
 
     def embed(self, grid: TokenGrid) -> Tensor:
         """Embeddings ``(B or 1, N, C)``; zeros on padding."""
-        prefix, cells = self.weight.split(
-            [self.num_prefix, len(self.weight) - self.num_prefix])
-        cells = cells.T.unflatten(1, self.grid)[None]  # (1, C, H, W)
+        cells = self.weight.permute(2, 0, 1)[None]  # (1, C, H, W)
+        prefix = self.weight.new_empty(0, self.embed_dims)
+        if self.prefix is not None:
+            prefix = self.prefix
         levels = []
         for level, shape in enumerate(grid.shapes):
             sizes = [shape] if grid.sizes is None else grid.sizes[level]
@@ -99,24 +109,56 @@ class PositionEmbedding(AbsoluteEncoding):
                 out = F.normalize(out, dim=1) * norm
         return out
 
-    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> List[str]:
-        """Resize a square table of another grid."""
+    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> List[Resized]:
+        """Resize a table of another grid.
+
+        A flat table ``(num_prefix + H * W, C)``, as others have it, doesn't
+        tell its grid: it is taken for a square one where it can be, else for
+        this one's. Without rows for the prefix tokens these get zeros, which
+        is what such a model adds to them.
+        """
         name = prefix + 'weight'
         table = weights.get(name)
-        if table is None or table.shape == self.weight.shape:
+        if table is None:
             return []
-        cells = len(table) - self.num_prefix
-        side = math.isqrt(max(cells, 0))
-        if (table.dim() != 2 or table.shape[1] != self.embed_dims
-                or side < 1 or side**2 != cells):
+        if table.dim() == 2:
+            table = self._unflatten(weights, prefix, table)
+        if table.dim() != 3 or table.shape[2] != self.embed_dims:
             raise ValueError(
                 f'{name} of the checkpoint has the shape '
-                f'{tuple(table.shape)}, which is no square grid with '
-                f'{self.num_prefix} prefix tokens; the model needs '
+                f'{tuple(table.shape)}, the model needs '
                 f'{tuple(self.weight.shape)}')
-        first, rest = table.split([self.num_prefix, cells])
-        rest = rest.T.unflatten(1, (side, side))[None]
-        rest = self._resize(rest.float(), self.grid)[0].flatten(1).T
-        weights[name] = torch.cat([first, rest.to(first.dtype)])
-        return [f'{name}: resized ({self.interpolation}) from the grid '
-                f'{side}x{side} to {self.grid[0]}x{self.grid[1]}']
+        before = tuple(table.shape[:2])
+        if before == self.grid:
+            return []
+        cells = table.permute(2, 0, 1)[None].float()
+        cells = self._resize(cells, self.grid)[0].permute(1, 2, 0)
+        weights[name] = cells.to(table.dtype).contiguous()
+        return [
+            Resized(name, 'grid {}x{}'.format(*before),
+                    'grid {}x{}'.format(*self.grid), self.interpolation)
+        ]
+
+    def _unflatten(self, weights: Dict[str, Tensor], prefix: str,
+                   table: Tensor) -> Tensor:
+        rows, first = len(table), self.num_prefix
+        if _side(rows) and not _side(rows - first):
+            table = torch.cat([table.new_zeros(first, table.shape[1]), table])
+        tokens, cells = table.split([first, len(table) - first])
+        side, (h, w) = _side(len(cells)), self.grid
+        if not side and len(cells) != h * w:
+            raise ValueError(
+                f'{prefix}weight of the checkpoint has the shape '
+                f'{(rows, table.shape[1])}, which with {first} prefix tokens '
+                f'is neither a square grid nor one of {h}x{w} cells')
+        if first:
+            weights[prefix + 'prefix'] = tokens.clone()
+        grid = (side, side) if side else (h, w)
+        weights[prefix + 'weight'] = cells.unflatten(0, grid).clone()
+        return weights[prefix + 'weight']
+
+
+def _side(cells: int) -> int:
+    """Of a square with that many cells, 0 if there is none."""
+    side = math.isqrt(max(cells, 0))
+    return side if side**2 == cells else 0

@@ -181,6 +181,10 @@ class AxialDeepLabRPE(_OffsetEncoding):
     layout = dict(
         queries=('product', -1), keys=('product', -1), values=('product', 1))
 
+    @property
+    def changes_nothing(self) -> bool:
+        return False  # it has another scale, and a window
+
     def terms(self, i: int, grid: TokenGrid) -> List[Term]:
         window = int(self._params[1 if self._index == 'clip' else 2])
         buckets = self._buckets('product', window=window)

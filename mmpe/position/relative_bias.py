@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mmpe.registry import MODELS
-from .base import PositionEncoding
+from .base import PositionEncoding, Resized
 from .buckets import OffsetBuckets
 from .grid import TokenGrid
 from .terms import BucketTerm, PairBias, Term
@@ -114,7 +114,11 @@ class RelativePositionBias(PositionEncoding):
         dy, dx = (c - n for c, n in zip(canvas, size))
         return F.pad(resize_offsets(table, size), (dx, dx, dy, dy))
 
-    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> List[str]:
+    @property
+    def changes_nothing(self) -> bool:
+        return not any(p.any() for p in self.parameters())
+
+    def adapt(self, weights: Dict[str, Tensor], prefix: str) -> List[Resized]:
         """Resize tables of another grid."""
         changes = []
         for i, own in enumerate(self.tables):
@@ -130,8 +134,8 @@ class RelativePositionBias(PositionEncoding):
                     f'{tuple(own.shape)}')
             weights[name] = resize_offsets(table, self.grid)
             changes.append(
-                f'{name}: resized (bicubic) from the offsets '
-                f'{tuple(table.shape[1:])} to {tuple(own.shape[1:])}')
+                Resized(name, 'offsets {}x{}'.format(*table.shape[1:]),
+                        'offsets {}x{}'.format(*own.shape[1:]), 'bicubic'))
         return changes
 
 

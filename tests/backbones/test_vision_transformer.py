@@ -1,6 +1,7 @@
 """What the vision transformer is, and what it refuses."""
 import pytest
 import torch
+import torch.nn.functional as F
 from models import move_parameters
 from torch.testing import assert_close
 
@@ -279,18 +280,46 @@ def test_bad_arguments(arguments, says):
         VisionTransformer(**dict(dict(arch='deit-tiny'), **arguments))
 
 
-@pytest.mark.parametrize('side', [3, 6])
-def test_table_of_another_grid_is_loaded(side):
+NAME = 'positional_encoding.embedding'
+
+
+@pytest.mark.parametrize('side', [3, 4, 6])
+def test_flat_table_of_another_grid_is_loaded(side):
     model = tiny()
     weights = model.state_dict()
-    name = 'positional_encoding.embedding.weight'
-    weights[name] = torch.randn(1 + side**2, 16)
+    del weights[f'{NAME}.prefix']
+    flat = weights[f'{NAME}.weight'] = torch.randn(1 + side**2, 16)
     model.load_state_dict(weights)
-    table = model.positional_encoding.embedding.weight
-    assert_close(table[0], weights[name][0])
-    weights[name] = torch.randn(1 + side**2 + 1, 16)
-    with pytest.raises(ValueError, match=rf'\({side**2 + 2}, 16\).*\(17, 16\)'):
+    embedding = model.positional_encoding.embedding
+    assert_close(embedding.prefix, flat[:1])
+    if side == 4:
+        assert_close(embedding.weight.flatten(0, 1), flat[1:])
+    weights[f'{NAME}.weight'] = torch.randn(1 + side**2 + 1, 16)
+    with pytest.raises(ValueError, match=rf'\({side**2 + 2}, 16\).*4x4 cells'):
         model.load_state_dict(weights)
+
+
+def test_flat_table_without_rows_for_prefix_tokens_is_loaded():
+    model = tiny()
+    weights = model.state_dict()
+    del weights[f'{NAME}.prefix']
+    flat = weights[f'{NAME}.weight'] = torch.randn(16, 16)
+    model.load_state_dict(weights)
+    embedding = model.positional_encoding.embedding
+    assert not embedding.prefix.any()
+    assert_close(embedding.weight.flatten(0, 1), flat)
+
+
+def test_grids_are_compared_and_not_counts_of_cells():
+    # timm's issue 2737: 2x8 into 4x4 was taken as it is.
+    model = tiny()
+    weights = model.state_dict()
+    table = weights[f'{NAME}.weight'] = torch.randn(2, 8, 16)
+    model.load_state_dict(weights)
+    expected = F.interpolate(
+        table.permute(2, 0, 1)[None], (4, 4), mode='bicubic')[0]
+    assert_close(model.positional_encoding.embedding.weight,
+                 expected.permute(1, 2, 0))
 
 
 def test_resizing_can_keep_the_norm():
@@ -299,6 +328,6 @@ def test_resizing_can_keep_the_norm():
         encoding = tiny([table]).positional_encoding.embedding
         pos = encoding.embed(
             TokenGrid(((9, 7), ), num_prefix=1, device=torch.device('cpu')))
-        mean = encoding.weight[1:].norm(dim=1).mean()
+        mean = encoding.weight.norm(dim=2).mean()
         change = abs(pos[0, 1:].norm(dim=1).mean() / mean - 1)
         assert (change < 0.02) == keep
