@@ -1,7 +1,8 @@
 _base_ = './deit-small_4xb256_in1k.py'
 
+# The ratio of the published model.
 model = dict(
     backbone=dict(positional_encoding=[
         dict(type='mmpe.PositionEmbedding'),
-        dict(type='mmpe.ImageRPE', ratio=1.9, method='quant')
+        dict(type='mmpe.ImageRPE', ratio=33.0, method='quant')
     ]))

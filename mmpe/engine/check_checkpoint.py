@@ -17,12 +17,21 @@ _CACHED = ('http://', 'https://', 'open-mmlab://', 'openmmlab://',
            'torchvision://', 'modelzoo://')
 
 
-def read_checkpoint(path: str) -> Dict[str, Any]:
+class Untrusted(UsageError):
+    """A checkpoint holds what could run code."""
+
+
+def read_checkpoint(path: str, trust: bool = False) -> Dict[str, Any]:
     """A checkpoint that is a local file, its weights left on the disk.
 
+    Args:
+        path (str): The file.
+        trust (bool): Whether it may hold anything, also what runs code.
+            Defaults to False.
+
     Raises:
-        UsageError: If it is missing, empty, cut off or something else, or
-            holds what is no data.
+        UsageError: If it is missing, empty, cut off or something else.
+        Untrusted: If it holds what is no data.
     """
     file = Path(path).expanduser()
     if not file.is_file():
@@ -36,9 +45,11 @@ def read_checkpoint(path: str) -> Dict[str, Any]:
     if not is_zip and start[:1] != b'\x80':  # a pickle, of torch before 1.6
         raise UsageError(f'{path} is no checkpoint: torch saved no such file')
     try:
-        return torch.load(file, map_location='cpu', mmap=is_zip)
+        # torch before 2.6 has no restriction that admits mmengine's classes.
+        anything = dict(weights_only=False) if trust else {}
+        return torch.load(file, map_location='cpu', mmap=is_zip, **anything)
     except Exception as error:  # whatever a broken pickle raises
-        raise UsageError(_refusal(path, error)) from error
+        raise _refusal(path, error) from error
 
 
 def check_weights(runner: Runner, complete: bool) -> None:
@@ -90,24 +101,26 @@ def _read_anything(path: str) -> Optional[Any]:
     try:
         return CheckpointLoader.load_checkpoint(path, map_location='cpu')
     except Exception as error:  # of the network, too
-        raise UsageError(_refusal(path, error)) from error
+        raise _refusal(path, error) from error
 
 
-def _refusal(path: str, error: Exception) -> str:
+def _refusal(path: str, error: Exception) -> UsageError:
     text = str(error)
     name = re.search(r'\bGLOBAL ([\w.]+)', text)
     if name:
-        return (f'checkpoint {path} is refused: it holds {name[1]}, but only '
-                'data and the classes that mmengine saves are loaded, since '
-                'another could run any code')
+        return Untrusted(
+            f'checkpoint {path} is refused: it holds {name[1]}, but only '
+            'data and the classes that mmengine saves are loaded, since '
+            'another could run any code')
     attribute = re.search(r'the checkpoint asks for .*', text)
     if attribute:
-        return f'checkpoint {path} is refused: {attribute[0]}'
+        return Untrusted(f'checkpoint {path} is refused: {attribute[0]}')
     if '://' in path:
-        return f'checkpoint {path}: {type(error).__name__}: {text}'
+        return UsageError(
+            f'checkpoint {path}: {type(error).__name__}: {text}')
     size = Path(path).expanduser().stat().st_size
-    return (f'checkpoint {path}, {size} bytes, is cut off, damaged or none '
-            'at all')
+    return UsageError(
+        f'checkpoint {path}, {size} bytes, is cut off, damaged or none at all')
 
 
 def _state_dict(path: str, checkpoint: Any) -> Mapping[str, Any]:

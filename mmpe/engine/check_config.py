@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, List
 
 from mmengine import registry as mmengine_registries
 from mmengine.config import Config
+from mmengine.hub import get_config
 from mmengine.logging import print_log
 from mmengine.registry import Registry
 
@@ -22,15 +23,16 @@ _LIBRARIES = ('mmpe', 'mmengine', 'mmdet', 'mmcv', 'torch',
 
 
 def read_config(path: str) -> Config:
-    """``Config.fromfile``.
+    """``Config.fromfile``, or the config of a package: ``mmpe::detr/...``.
 
     Raises:
         UsageError: If the file, or one that it builds on, is missing or fails.
     """
-    if not Path(path).is_file():
+    of_package = '::' in path
+    if not of_package and not Path(path).is_file():
         raise UsageError(f'no such config file: {path}')
     try:
-        return Config.fromfile(path)
+        return get_config(path) if of_package else Config.fromfile(path)
     except Exception as error:  # configs are code: anything may happen
         raise UsageError(f'config {path}: {_reason(error)}') from error
 

@@ -8,6 +8,7 @@ restriction, and no other class gets in.
 """
 import os
 import pickle
+from argparse import Namespace
 from typing import Any, Callable, List, Tuple
 
 import numpy as np
@@ -46,6 +47,8 @@ def _harmless_globals() -> List[Any]:
     """What a checkpoint may name: classes, or pairs (object, pickled name)."""
     number_dtypes = [type(np.dtype(code)) for code in _NUMBERS]
     return [
+        # The arguments of a training, in the files of DETR and others.
+        Namespace,
         HistoryBuffer, np.ndarray, np.dtype, *number_dtypes,
         (_history_statistic, 'builtins.getattr'), *_numpy_builders()
     ]

@@ -37,14 +37,15 @@ def run(main: Callable[[], None]) -> None:
         sys.exit(2)
 
 
-class _Parser(ArgumentParser):
+class Parser(ArgumentParser):
+    """What is typed wrong raises a :class:`UsageError`."""
 
     def error(self, message: str) -> NoReturn:
         # By itself argparse would exit, of which torchrun learns no reason.
         raise UsageError(message)
 
 
-class _Options(DictAction):
+class Options(DictAction):
     """``key=value`` pairs; a word that is no pair is a usage error."""
 
     def __call__(self, parser, namespace, values, option_string=None):
@@ -57,7 +58,7 @@ class _Options(DictAction):
 def make_parser(description: str) -> ArgumentParser:
     """A parser with the arguments of MMDetection's tools that train and test
     share. What is typed wrong raises a :class:`UsageError`."""
-    parser = _Parser(description=description)
+    parser = Parser(description=description)
     parser.add_argument('config', help='config file')
     parser.add_argument(
         '--work-dir',
@@ -66,7 +67,7 @@ def make_parser(description: str) -> ArgumentParser:
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        action=_Options,
+        action=Options,
         metavar='KEY=VALUE',
         help='settings that replace those of the config, such as '
         'optim_wrapper.optimizer.lr=1e-4 or '

@@ -6,10 +6,14 @@ the same format.
 import os
 import re
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, List, Sequence
 
 import numpy as np
 import torch
+
+from mmpe.checkpoint.families import FAMILIES
+from mmpe.checkpoint.fit import fit
+from mmpe.checkpoint.rules import rename
 
 ROOT = Path(os.environ.get('MMPE_GOLDEN') or Path(__file__).parent)
 
@@ -39,14 +43,28 @@ def case(name: str, prefix: str) -> Dict[str, torch.Tensor]:
             if k.startswith(start)}
 
 
-def state_dict(entries: Dict[str, torch.Tensor],
-               rules: List) -> Dict[str, torch.Tensor]:
-    """The ``sd__`` entries under the names that ``rules`` give, in order."""
-    out = {}
-    for key, value in entries.items():
-        if key.startswith('sd__'):
-            key = key[4:]
-            for pattern, replacement in rules:
-                key = re.sub(pattern, replacement, key)
-            out[key] = value
-    return out
+def official(entries: Dict[str, torch.Tensor],
+             start: str = '',
+             mark: str = 'sd__') -> Dict[str, torch.Tensor]:
+    """The entries of a state dict, their names beginning with ``start``."""
+    return {
+        start + key[len(mark):]: value
+        for key, value in entries.items() if key.startswith(mark)
+    }
+
+
+def load_official(model: torch.nn.Module,
+                  weights: Dict[str, torch.Tensor],
+                  family: str,
+                  lacking: Sequence[str] = ()) -> None:
+    """Import weights with official names into a model. All are used; the
+    model has no others but those whose names begin as ``lacking`` says."""
+    rules = next(f.rules for f in FAMILIES if f.name == family)
+    host = 'backbone.' if hasattr(model, 'backbone') else ''
+    renamed, left = rename(weights, rules, set(model.state_dict()), host)
+    assert left == []
+    state, entries = fit('golden', model, renamed, left)
+    for entry in entries:
+        assert entry.status == 'loaded' or entry.name.startswith(
+            tuple(lacking)), entry
+    model.load_state_dict(state)

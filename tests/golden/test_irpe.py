@@ -5,12 +5,13 @@ import re
 import numpy as np
 import pytest
 import torch
-from golden import ROOT, load, state_dict
+from golden import ROOT, load, load_official, official
 from mmcv.cnn.bricks.transformer import MultiheadAttention as _Attention
 from models import build, small_cfg
-from test_transformers import DETR, given, load_strictly, run, tokens
+from test_transformers import OTHERS, given, run, tokens
 from torch.testing import assert_close
 
+from mmpe.backbones import VisionTransformer
 from mmpe.layers import MultiheadAttention, term_attention
 from mmpe.layers.scratch import Scratch
 from mmpe.layers.term_attention import dense_attention, tiled_attention
@@ -241,12 +242,9 @@ def test_detr_transformer(numbers):
         coder.num_layers = layers
         coder.layer_cfg.ffn_cfg.feedforward_channels = ffn
     model = build(cfg)
-    rules = [(r'encoder\.layers\.(\d+)\.self_attn\.rpe_k\.lookup_table_weight',
-              r'positional_encoding.irpe.tables.\1.k')] + DETR
-    weights = state_dict(
-        {k.replace('sd.', 'sd__', 1): v for k, v in c.items()}, rules)
-    weights['query_embedding.weight'] = c['query_embed']
-    load_strictly(model, weights)
+    weights = official(c, 'transformer.', 'sd.')
+    weights['query_embed.weight'] = c['query_embed']
+    load_official(model, weights, 'irpe-detr', OTHERS)
     memory, states = run(model, (c['src'], ), c['mask'])
     valid = ~c['mask'].flatten(1)
     assert_close(memory[valid], tokens([c['memory']])[valid], **TOLERANCE)
@@ -260,13 +258,28 @@ def test_deit_attention(numbers, name, threshold, monkeypatch):
     _, dims, heads, n = c['geom'].tolist()
     method, mode, shared, target, prefix, ratio = name.split('-')
     prefix = int(prefix[1:])
-    weights = prefixed(c, f'{name}.sd.')
-    tables = {k: v for k, v in weights.items() if k.startswith('rpe_')}
     flag = f'rpe-{ratio[1:]}-{method}-{mode}-{shared}-{target}'
-    rpe, _ = build_rpe(flag, heads, dims // heads, tables, prefix)
+    model = VisionTransformer(
+        dict(
+            embed_dims=dims,
+            num_layers=1,
+            num_heads=heads,
+            feedforward_channels=dims),
+        img_size=n,
+        patch_size=1,
+        positional_encoding=[ImageRPE.from_flag(flag)],
+        with_dist_token=prefix > 1,
+        with_cls_token=prefix > 0)
+    weights = official(c, 'blocks.0.attn.', f'{name}.sd.')
+    load_official(model, weights, 'irpe-deit',
+                  ('patch_embed', 'cls_token', 'dist_token', 'ln1', 'layers.0.ln',
+                   'layers.0.ffn'))
+    x = c[f'{name}.x']
     grid = TokenGrid(((n, n), ), None, prefix, torch.device('cpu'))
     monkeypatch.setattr(term_attention, 'DENSE_TOKENS', threshold)
-    out = attend_as_vit(weights, heads, c[f'{name}.x'], rpe.terms(0, grid))
+    out = model.layers[0].attn(
+        x, identity=torch.zeros_like(x),
+        terms=model.positional_encoding.terms(0, grid))
     assert_close(out, c[f'{name}.out'], **TOLERANCE)
 
 

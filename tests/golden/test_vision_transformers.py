@@ -1,7 +1,7 @@
 """LaPE, resized tables and whole vision transformers."""
 import pytest
 import torch
-from golden import load, state_dict
+from golden import load, load_official, official
 from test_irpe import prefixed
 from torch.testing import assert_close
 
@@ -10,12 +10,6 @@ from mmpe.layers import PositionStream, ViTLayer
 from mmpe.position import (LaPE, PositionEmbedding, PositionEncodingList,
                            SinePositionalEncoding, TokenGrid)
 
-LAYER = [(r'\bnorm1\.', 'ln1.'), (r'\bnorm2\.', 'ln2.'),
-         (r'attn\.qkv\.', 'attn.attn.in_proj_'),
-         (r'attn\.proj\.', 'attn.attn.out_proj.'),
-         (r'mlp\.fc1', 'ffn.layers.0.0'), (r'mlp\.fc2', 'ffn.layers.1')]
-MODEL = [(r'^blocks\.', 'layers.'), (r'^norm\.', 'ln1.'),
-         (r'^patch_embed\.proj\.', 'patch_embed.projection.'), *LAYER]
 TOLERANCE = dict(rtol=1e-5, atol=1e-5)
 WHOLE = dict(rtol=1e-4, atol=1e-4)
 FORMS = dict(prog='progressive', indep='independent')
@@ -45,10 +39,10 @@ class TestBlocks:
         for i in range(depth):
             layers.append(
                 ViTLayer(dims, c['num_heads'], 2 * dims, join=join))
-            own = state_dict(prefixed(c, f'sd__{i}.'), [])
-            own = {f'sd__{k}': v for k, v in prefixed(c, f'sd__{i}.').items()}
-            layers[-1].load_state_dict(
-                without(state_dict(own, LAYER), 'pe_norm'))
+            own = official(c, 'blocks.0.', f'sd__{i}.')
+            holder = torch.nn.ModuleDict(
+                dict(layers=torch.nn.ModuleList([layers[-1]])))
+            load_official(holder, without(own, 'pe_norm'), 'deit')
         x, pos = c['x'], c['omega']
         grid = TokenGrid(((1, x.shape[1]), ), device=x.device)
         if join == 'input':
@@ -212,24 +206,18 @@ def test_lape_model(table, variant):
         items.append(dict(type='mmpe.LaPE', form=LAPE[variant]))
     model = build_model(
         c, items, out_type='cls_token', **JOINED.get(variant, {}))
-    rules = [(r'^pos_embed$', 'positional_encoding.embedding.weight'),
-             (r'^blocks\.(\d+)\.pe_norm', r'positional_encoding.lape.norms.\1'),
-             *MODEL]
-    weights = without(state_dict(c, rules), 'head.')
+    weights = without(official(c), 'head.')
     if variant not in LAPE:
-        weights = without(weights, 'lape')
-    if table == 'learnable':
-        weights['positional_encoding.embedding.weight'] = weights[
-            'positional_encoding.embedding.weight'][0]
-    else:
-        weights = without(weights, 'embedding')
+        weights = without(weights, 'pe_norm')
+    if table != 'learnable':
+        weights = without(weights, 'pos_embed')
         encoding = SinePositionalEncoding(
             **{k: v for k, v in TABLES[table].items() if k != 'type'},
             embed_dims=c['embed_dim'], num_heads=1, num_layers=1)
         pos = encoding.embed(TokenGrid(((4, 4), ), num_prefix=1))
         expected = c[f'{table}_{variant}__pos_embed'].view(1, 17, -1)
         assert_close(pos, expected, **TOLERANCE)
-    model.load_state_dict(weights)
+    load_official(model, weights, 'lape')
     features, out = logits(c, model)
     assert_close(features, c[f'{table}_{variant}__features'], **WHOLE)
     assert_close(out, c[f'{table}_{variant}__logits'], **WHOLE)
@@ -239,12 +227,10 @@ def test_unshared():
     c = load('pe/lape_model')
     model = build_model(
         c, [TABLES['learnable']], join='unshared', out_type='cls_token')
-    weights = without(state_dict(c, MODEL), 'head.', 'pe_norm', 'pos_embed')
+    weights = without(official(c), 'head.', 'pe_norm', 'pos_embed')
     for i in range(c['depth']):
-        name = f'embedding{i + 1}' if i else 'embedding'
-        weights[f'positional_encoding.{name}.weight'] = c[
-            f'unshare__pos_embed{i}'][0]
-    model.load_state_dict(weights)
+        weights[f'pos_embed{i}'] = c[f'unshare__pos_embed{i}']
+    load_official(model, weights, 'lape')
     assert_close(logits(c, model)[1], c['unshare__logits'], **WHOLE)
 
 
@@ -262,12 +248,12 @@ def test_cpvt(name, positions):
     model = build_model(
         c, items, with_cls_token=not gap,
         out_type='avg_featmap' if gap else 'cls_token')
-    weights = without(state_dict(c, MODEL), 'head.', 'pos_embed')
+    weights = without(official(c), 'head.', 'pos_embed')
     if gap:
         del weights['cls_token']
     for i, position in enumerate(positions):
         for key in 'weight', 'bias':
-            weights[f'positional_encoding.peg.blocks.{i}.0.conv.{key}'] = c[
+            weights[f'pos_block.{i}.proj.0.{key}'] = c[
                 f'peg__{max(position, 0)}.proj.0.{key}']
-    model.load_state_dict(weights)
+    load_official(model, weights, 'cpvt')
     assert_close(logits(c, model)[1], c[f'logits_{name}'], **WHOLE)

@@ -1,0 +1,117 @@
+"""Import a checkpoint of a zoo or of a paper into a model of mmpe.
+
+OUT is a checkpoint that load_from, test.py and init_detector take.
+"""
+import json
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import mmpe  # noqa: F401  first: it makes mmcv without ops importable
+from mmengine.logging import MMLogger
+
+from mmpe.checkpoint import (FAMILIES, build_model, find_source,
+                             import_checkpoint, save)
+from mmpe.checkpoint.verify import compare_on_image
+from mmpe.engine.check_config import merge_options, read_config
+from mmpe.engine.command_line import Options, Parser, run
+from mmpe.engine.usage_error import UsageError
+
+
+def grid(text: str) -> tuple:
+    """``HxW``."""
+    height, _, width = text.partition('x')
+    return int(height), int(width)
+
+
+def parse_args() -> Namespace:
+    parser = Parser(description=__doc__.partition('\n')[0])
+    parser.add_argument(
+        'config', help='config file of the model, or mmpe::detr/...')
+    parser.add_argument(
+        'checkpoint',
+        metavar='SOURCE',
+        help='a file, an address, or the name of a model of the zoo such as '
+        'detr_r50_8xb2-150e_coco')
+    parser.add_argument('out', metavar='OUT', help='what is written')
+    parser.add_argument(
+        '--source',
+        metavar='FAMILY',
+        help='what the checkpoint is of, if its names mislead: '
+        f'{", ".join(FAMILIES)}')
+    parser.add_argument(
+        '--source-grid',
+        type=grid,
+        metavar='HxW',
+        help="cells of the checkpoint's learned table, if that isn't square")
+    parser.add_argument(
+        '--strict',
+        action='store_true',
+        help='fail if anything outside the position encodings does not match')
+    parser.add_argument(
+        '--check',
+        metavar='IMAGE',
+        help='compare the outputs on an image with those of the source; fail '
+        'if an import that starts as its function does not')
+    parser.add_argument(
+        '--json',
+        action='store_true',
+        help='print the whole account as JSON')
+    parser.add_argument(
+        '--force', action='store_true', help='overwrite OUT')
+    parser.add_argument(
+        '--trust',
+        action='store_true',
+        help='load a file that holds more than data, which can run any code: '
+        'only if you know who made it')
+    parser.add_argument(
+        '--cfg-options',
+        nargs='+',
+        action=Options,
+        metavar='KEY=VALUE',
+        help='settings that replace those of the config')
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = parse_args()
+    out = Path(args.out)
+    if out.exists() and not args.force:
+        raise UsageError(f'{out} is there already; --force overwrites it')
+    if not out.parent.is_dir():
+        raise UsageError(f'no such folder: {out.parent}')
+    MMLogger.get_instance('mmengine', log_level='WARNING')
+    cfg = read_config(args.config)
+    if args.cfg_options:
+        merge_options(cfg, args.cfg_options)
+    if args.json:  # nothing but JSON on the standard output
+        stdout, sys.stdout = sys.stdout, sys.stderr
+    source = find_source(args.checkpoint)
+    model = build_model(cfg)
+    checkpoint, report, origin = import_checkpoint(
+        cfg,
+        source,
+        model,
+        family=args.source,
+        grid=args.source_grid,
+        trust=args.trust)
+    if args.check:
+        report.check = compare_on_image(cfg, model, origin, report,
+                                        args.check)
+    if args.json:
+        sys.stdout = stdout
+        print(json.dumps(report.as_dict(), indent=2))
+    else:
+        print(report.as_text())
+    if args.strict and report.missed:
+        raise UsageError(report.refusal)
+    if args.check and report.is_same_function and not report.check['agrees']:
+        raise UsageError('--check: the import should start as the function of '
+                         f'its source, but {report.check["says"]}')
+    save(checkpoint, out)
+    if not args.json:
+        print(f'Wrote {out}')
+
+
+if __name__ == '__main__':
+    run(main)
