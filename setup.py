@@ -5,6 +5,14 @@ from setuptools import find_packages, setup
 
 source = Path(__file__).with_name('mmpe') / '__init__.py'
 version = re.search(r"__version__ = '(.+)'", source.read_text())[1]
+# mmpe/.mim links to folders of the checkout; a wheel gets the files. Of the
+# tools, those that don't need a checkout.
+mim = [
+    'model-index.yml', 'configs/*/*.py', 'configs/*/metafile.yml',
+    'configs/*/README.md', 'tools/train.py', 'tools/test.py',
+    'tools/import_checkpoint.py', 'tools/benchmark*.py', 'tools/launch.sh',
+    'tools/dist_*.sh', 'tools/slurm_*.sh'
+]
 
 setup(
     name='mmpe',
@@ -13,6 +21,8 @@ setup(
     'transformers: a plugin for MMDetection',
     license='Apache-2.0',
     packages=find_packages(include=['mmpe', 'mmpe.*']),
+    package_data={'mmpe': [f'.mim/{pattern}' for pattern in mim]},
+    exclude_package_data={'mmpe': ['.mim/configs/quickstart/*']},
     python_requires='>=3.10',
     # MMDetection, MMEngine and MMCV come as extras, for they come twice: the
     # stock packages and their maintained fork have the same import names, and

@@ -7,3 +7,8 @@ __version__ = '0.1.0'
 # use it call environment.require_hosts().
 environment.check('mmengine')
 environment.stand_in_for_missing_ops()
+
+# Not before the check of MMEngine.
+from . import config_names  # noqa: E402
+
+config_names.make_known()

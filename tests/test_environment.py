@@ -34,7 +34,8 @@ ONEDL = {
 
 
 def install(folder, distributions, metadata=True):
-    """Lay out packages that have a version and nothing else."""
+    """Lay out packages that have a version and nothing else, but MMEngine
+    its dict of packages with configs."""
     for name, version in distributions.items():
         package = folder / MODULES.get(name, name)
         package.mkdir()
@@ -43,6 +44,9 @@ def install(folder, distributions, metadata=True):
         stated = (f"version('{name}')"
                   if name.startswith('onedl') else f"'{version}'")
         (package / 'version.py').write_text(f'__version__ = {stated}\n')
+        if MODULES.get(name, name) == 'mmengine':
+            (package / 'config').mkdir()
+            (package / 'config/utils.py').write_text('MODULE2PACKAGE = {}\n')
         if metadata:
             info = folder / f'{name.replace("-", "_")}-{version}.dist-info'
             info.mkdir()

@@ -41,6 +41,12 @@ find_python() {
     fi
 }
 
+# In a checkout mmpe is beside this folder; where a wheel put this, it is
+# installed.
+find_package() {
+    [[ ! -d $ROOT/mmpe ]] || export PYTHONPATH=$ROOT${PYTHONPATH:+:$PYTHONPATH}
+}
+
 # require_gpus PROCESSES: with GPUs, each process needs one. Only where the
 # driver lists too few is torch asked, which takes seconds: it may be one for
 # CPUs, on which any number will do.
@@ -83,7 +89,7 @@ launch() {
     # Without this torchrun takes one thread a process: a waste on a CPU.
     cores=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
     export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(( cores > processes ? cores / processes : 1 ))}
-    export PYTHONPATH=$ROOT${PYTHONPATH:+:$PYTHONPATH}
+    find_package
     exec "$python" -m torch.distributed.run "${rendezvous[@]}" \
         --nproc-per-node="$processes" "$ROOT/tools/$tool" --launcher pytorch "$@"
 }
@@ -102,7 +108,7 @@ launch_slurm() {
     read -r -a more <<<"${SRUN_ARGS:-}"  # several words
 
     [[ -z ${PORT:-} ]] || export MASTER_PORT=$PORT
-    export PYTHONPATH=$ROOT${PYTHONPATH:+:$PYTHONPATH}
+    find_package
     # One process that fails ends the others.
     exec srun -p "$partition" --job-name="$name" --gres=gpu:"$per_node" \
         --ntasks="$gpus" --ntasks-per-node="$per_node" \
