@@ -5,6 +5,7 @@ OUT is a checkpoint that load_from, test.py and init_detector take.
 import json
 import sys
 from argparse import Namespace
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import mmpe  # noqa: F401  first: it makes mmcv without ops importable
@@ -81,28 +82,20 @@ def main() -> None:
     if not out.parent.is_dir():
         raise UsageError(f'no such folder: {out.parent}')
     MMLogger.get_instance('mmengine', log_level='WARNING')
-    cfg = read_config(args.config)
-    if args.cfg_options:
-        merge_options(cfg, args.cfg_options)
-    if args.json:  # nothing but JSON on the standard output
-        stdout, sys.stdout = sys.stdout, sys.stderr
-    source = find_source(args.checkpoint)
-    model = build_model(cfg)
-    checkpoint, report, origin = import_checkpoint(
-        cfg,
-        source,
-        model,
-        family=args.source,
-        grid=args.source_grid,
-        trust=args.trust)
-    if args.check:
-        report.check = compare_on_image(cfg, model, origin, report,
-                                        args.check)
-    if args.json:
-        sys.stdout = stdout
-        print(json.dumps(report.as_dict(), indent=2))
-    else:
-        print(report.as_text())
+    # With --json nothing but that goes to the standard output.
+    with redirect_stdout(sys.stderr if args.json else sys.stdout):
+        cfg = read_config(args.config)
+        if args.cfg_options:
+            merge_options(cfg, args.cfg_options)
+        source = find_source(args.checkpoint)
+        model = build_model(cfg)
+        checkpoint, report, origin = import_checkpoint(
+            cfg, source, model, args.source, args.source_grid, args.trust)
+        if args.check:
+            report.check = compare_on_image(cfg, model, origin, report,
+                                            args.check)
+    print(json.dumps(report.as_dict(), indent=2) if args.json else
+          report.as_text())
     if args.strict and report.missed:
         raise UsageError(report.refusal)
     if args.check and report.is_same_function and not report.check['agrees']:

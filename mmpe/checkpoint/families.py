@@ -50,8 +50,15 @@ def recognise(path: str, weights: Mapping[str, Tensor],
         return OPENMMLAB, dict(weights)
     some = ', '.join(list(weights)[:3])
     if name is not None:
-        raise UsageError(f'{path} is not of the family {name}: it has '
-                         f'{some}, ...')
+        lacks = next(f for f in FAMILIES if f.name == name).lacks(alone)
+        raise UsageError(f'{path} is not of the family {name}: it has no '
+                         f'{", ".join(lacks) or "such name"}, but {some}, ...')
+    near = [(family.lacks(alone if family.is_backbone else weights), family)
+            for family in FAMILIES if family.marks]
+    lacks, family = min(near, key=lambda pair: len(pair[0]))
+    if len(lacks) == 1 and len(family.marks) > 2:
+        raise UsageError(f'{path} would be of the family {family.name}, but '
+                         f'has no {", ".join(lacks)}')
     raise UsageError(
         f'{path} is of no family that can be imported ({", ".join(NAMES)}), '
         f'nor has it names of the model of CONFIG: it has {some}, ...')

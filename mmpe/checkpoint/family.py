@@ -52,8 +52,13 @@ class Family:
     def has(self, names: Iterable[str]) -> bool:
         """Whether a checkpoint with these names is of this family."""
         names = list(names)
-        return all(_any(mark, names) for mark in self.marks) and not any(
+        return not self.lacks(names) and not any(
             _any(mark, names) for mark in self.without)
+
+    def lacks(self, names: Iterable[str]) -> List[str]:
+        """Which marks none of these names have."""
+        names = list(names)
+        return [mark for mark in self.marks if not _any(mark, names)]
 
 
 def _any(mark: str, names: List[str]) -> bool:

@@ -1,6 +1,7 @@
 """Fits renamed tensors to a model, and keeps account of every one."""
+import re
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -56,7 +57,7 @@ def fit(path: str, model: nn.Module, renamed: Mapping[str, Renamed],
         UsageError: If a table of positions can't be made to fit.
     """
     weights = {name: item.tensor for name, item in renamed.items()}
-    resized = _resize(path, model, weights)
+    resized = _resize(path, model, weights, renamed)
     counts = {name: p.numel() for name, p in model.named_parameters()}
     owners = _owners(model)
     out: Dict[str, Tensor] = {}
@@ -95,10 +96,12 @@ def fit(path: str, model: nn.Module, renamed: Mapping[str, Renamed],
                     about['is_position'], missed))
         entries.append(Entry(INITIALISED, note=note, is_missed=missed,
                              **about))
+    encodings = set(map(_encoding, out))
     for name in weights:
         if name not in renamed:
             continue
-        position = 'positional_encoding.' in name
+        # Of an encoding that the model hasn't got; None stands for no one's.
+        position = _encoding(name) not in encodings
         for source in renamed[name].sources:
             hint = renamed[name].hint or f'the model has no {name}'
             entries.append(
@@ -117,8 +120,8 @@ def fit(path: str, model: nn.Module, renamed: Mapping[str, Renamed],
     return out, entries
 
 
-def _resize(path: str, model: nn.Module,
-            weights: Dict[str, Tensor]) -> Dict[str, str]:
+def _resize(path: str, model: nn.Module, weights: Dict[str, Tensor],
+            renamed: Mapping[str, Renamed]) -> Dict[str, str]:
     """How each table was changed that had to be, by name."""
     changes = {}
     for name, module in model.named_modules():
@@ -129,8 +132,18 @@ def _resize(path: str, model: nn.Module,
                         f'{change.how}, from {change.before} to '
                         f'{change.after}')
             except ValueError as error:
-                raise UsageError(f'{path}: {error}') from error
+                said = str(error)
+                sources = [s for own, item in renamed.items()
+                           if own in said for s in item.sources]
+                raise UsageError(
+                    f'{path}: {" and ".join(sources)}: {said}') from error
     return changes
+
+
+def _encoding(name: str) -> Optional[str]:
+    """The encoding that a parameter is of, by its name in the list."""
+    found = re.match(r'.*positional_encoding\.[^.]+\.', name)
+    return found and found[0]
 
 
 def _owners(model: nn.Module):

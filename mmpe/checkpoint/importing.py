@@ -189,7 +189,8 @@ def _dataset_meta(cfg: Config, meta: Any) -> Dict[str, Any]:
         return dict(meta['dataset_meta'])
     dataset = cfg.get('test_dataloader', {}).get('dataset', {})
     kind = dataset.get('type')
-    cls = DATASETS.get(kind) if isinstance(kind, str) else None
+    with DATASETS.switch_scope_and_registry(None) as registry:
+        cls = registry.get(kind) if isinstance(kind, str) else None
     return {
         **dict(getattr(cls, 'METAINFO', {})),
         **dict(dataset.get('metainfo') or {})
