@@ -10,6 +10,7 @@ from torch import nn
 
 from mmpe.position import PositionEncoding
 from .checkpoint_classes import allow_checkpoint_classes
+from .optimizer_state import forget_resized
 from .usage_error import UsageError
 
 # Addresses that are downloaded to a cache, so looking at them costs nothing.
@@ -84,13 +85,16 @@ def check_weights(runner: Runner, complete: bool) -> None:
 class CheckpointIsData(Hook):
     """Keeps mmengine from running a config that a checkpoint brings along:
     resuming executes ``meta['config']``, which files of MMDetection 2 have,
-    only to look up a number of GPUs."""
+    only to look up a number of GPUs. And from an optimizer that doesn't fit.
+    """
 
     def after_load_checkpoint(self, runner: Runner,
                               checkpoint: Dict[str, Any]) -> None:
         meta = checkpoint.get('meta')
         if isinstance(meta, dict):
             meta.pop('config', None)
+        if runner.cfg.get('resume') and 'optimizer' in checkpoint:
+            forget_resized(runner, checkpoint['optimizer'])
 
 
 def _read_anything(path: str) -> Optional[Any]:

@@ -52,7 +52,12 @@ class Options(DictAction):
         for word in values:
             if '=' not in word:
                 parser.error(f'{option_string} takes key=value, got: {word}')
-        super().__call__(parser, namespace, values, option_string)
+        try:
+            super().__call__(parser, namespace, values, option_string)
+        except (RecursionError, AssertionError):  # of a dict, or brackets
+            parser.error(f'{option_string} cannot read {" ".join(values)}: it '
+                         'takes numbers, words and lists such as "[a,b]", '
+                         'but no dicts')
 
 
 def make_parser(description: str) -> ArgumentParser:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from mmengine.config import Config
 from models import build, small_cfg
 
 ROOT = Path(__file__).parents[2]
@@ -54,8 +53,7 @@ def refused(tool, capsys):
 
 @pytest.fixture
 def write_config(tmp_path):
-    """Writes a config of a small detector; returns its path and its model's
-    config."""
+    """Writes a config of a small detector; returns its path."""
 
     def write(items=None, kind='detr', name='config.py', **overrides):
         if items is not None:
@@ -63,12 +61,9 @@ def write_config(tmp_path):
         model = small_cfg(kind, **overrides)
         model.type = f'mmpe.{model.type}'
         dataset = dict(type='CocoDataset', pipeline=PIPELINE)
-        cfg = Config(
-            dict(
-                default_scope='mmdet',
-                model=model,
-                test_dataloader=dict(dataset=dataset)))
-        cfg.dump(tmp_path / name)
+        (tmp_path / name).write_text(
+            f'model = {model.to_dict()!r}\ndefault_scope = "mmdet"\n'
+            f'test_dataloader = dict(dataset={dataset!r})\n')
         return tmp_path / name
 
     return write

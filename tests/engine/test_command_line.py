@@ -58,6 +58,7 @@ def test_rank_of_old_launchers(config, flag):
     (['nowhere.py'], 'nowhere.py'),
     (['my detr.py', '--cfg-options', 'lr'], 'got: lr'),
     (['my detr.py', '--cfg-options', 'items.3.a=1'], 'length 1'),
+    (['my detr.py', '--cfg-options', "items=[{'a':1,'b':[2,8]}]"], 'no dicts'),
     (['my detr.py', '--wrokdir', 'x'], '--wrokdir'),
     (['my detr.py', '--launcher', 'pytroch'], 'pytroch'),
 ])
