@@ -14,7 +14,7 @@ model = dict(
         mlp_ratios=[8, 8, 4, 4],
         out_indices=(0, 1, 2, 3),
         qkv_bias=True,
-        norm_cfg=dict(type='LN'),
+        norm_cfg=dict(type='LN', eps=1e-6),  # as its authors'
         depths=[3, 4, 6, 3],
         sr_ratios=[8, 4, 2, 1],
         norm_after_stage=False,

@@ -1,6 +1,7 @@
 """LaPE, resized tables and whole vision transformers."""
 import pytest
 import torch
+import torch.nn.functional as F
 from golden import load, load_official, official
 from test_irpe import prefixed
 from torch.testing import assert_close
@@ -257,3 +258,29 @@ def test_cpvt(name, positions):
                 f'peg__{max(position, 0)}.proj.0.{key}']
     load_official(model, weights, 'cpvt')
     assert_close(logits(c, model)[1], c[f'logits_{name}'], **WHOLE)
+
+
+def test_twins():
+    """Twins-PCPVT in MMSegmentation's form, whose attention is PyTorch's."""
+    from mmseg.models.backbones import PCPVT
+    c = prefixed(load('pe/cpvt_model'), 'pcpvt__')
+    depths = [int(n) for n in c['depths']]
+    model = PCPVT(
+        embed_dims=[int(n) for n in c['embed_dims']],
+        patch_sizes=[c['patch_size'], *[2] * (len(depths) - 1)],
+        strides=[c['patch_size'], *[2] * (len(depths) - 1)],
+        num_heads=[int(n) for n in c['num_heads']],
+        mlp_ratios=[c['mlp_ratio']] * len(depths),
+        out_indices=(len(depths) - 1, ),
+        qkv_bias=True,
+        norm_cfg=dict(type='LN', eps=1e-6),
+        depths=depths,
+        sr_ratios=[int(n) for n in c['sr_ratios']],
+        norm_after_stage=False,
+        drop_path_rate=0.).eval()
+    weights = without(official(c), 'head.')
+    norm = [weights.pop(f'norm.{k}') for k in ('weight', 'bias')]
+    load_official(model, weights, 'twins')
+    features = model(c['image'])[0].flatten(2).transpose(1, 2)
+    features = F.layer_norm(features, features.shape[2:], *norm, 1e-6)
+    assert_close(features.mean(1), c['features'], **WHOLE)
