@@ -16,7 +16,10 @@
 set -euo pipefail
 
 default_torch=torch==2.13.0
+# MMPretrain asks for no torchvision, which must be that of the torch: its data
+# sets need one, its models do without in the tests.
 packages=('setuptools<82' wheel ftfy regex prettytable pycocotools matplotlib
+    mmpretrain==1.2.0 'importlib_metadata<8' einops mat4py modelindex
     pytest hypothesis)
 stack="${MMPE_STACK:-stock}"
 
