@@ -199,6 +199,20 @@ def test_wheel_has_all_modules_configs_and_tools_and_no_more(wheel):
     assert packed == expected
 
 
+def test_a_source_distribution_builds_the_same_wheel(wheel):
+    source = wheel.parent / 'source'
+    succeed(
+        sys.executable, 'setup.py', '-q', 'sdist', '--dist-dir', '..',
+        cwd=source, path='')  # yapf: disable
+    archive, = wheel.parent.glob('*.tar.gz')
+    shutil.unpack_archive(archive, wheel.parent / 'unpacked')
+    unpacked, = (wheel.parent / 'unpacked').iterdir()
+    with zipfile.ZipFile(wheel) as packed:
+        for name in packed.namelist():
+            if '.dist-info/' not in name:
+                assert packed.read(name) == (unpacked / name).read_bytes()
+
+
 def test_its_tool_trains_a_config_on_a_base_of_the_wheel(site, trained):
     config, checkpoint, log = trained
     assert checkpoint.is_file()
