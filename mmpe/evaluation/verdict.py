@@ -1,0 +1,71 @@
+"""What a difference says, in words."""
+from dataclasses import dataclass
+from typing import Optional
+
+from .compare import SEED_SPREAD, Difference, seeds_needed
+
+BETTER, WORSE, EQUAL, UNCLEAR = ('better', 'worse', 'equal within the margin',
+                                 "can't tell")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Of a method against the baseline.
+
+    Args:
+        word (str): ``'better'``, ``'worse'``, ``'equal within the margin'``
+            or ``"can't tell"``.
+        about (str): ``'these checkpoints'`` or ``'the encoding'``.
+        reason (str): A sentence or two.
+        seeds_needed (int, optional): How many seeds a side the observed
+            difference would need; None if no number up to 100 is enough.
+        attributable (bool): Whether nothing but the encodings differs.
+    """
+    word: str
+    about: str
+    reason: str
+    seeds_needed: Optional[int]
+    attributable: bool
+
+
+def judge(d: Difference, margin: float, attributable: bool,
+          seed_spread: Optional[float] = None) -> Verdict:
+    """Judge a difference in AP.
+
+    Args:
+        d (Difference): In points of AP.
+        margin (float): Differences up to this are as good as none. Two
+            one-sided tests at 5% must show that it isn't larger.
+        attributable (bool): Whether nothing but the encodings differs.
+        seed_spread (float, optional): Standard deviation between seeds, where
+            runs show it. Defaults to what is assumed.
+    """
+    low, high = d.interval()
+    inner = d.interval(0.9)
+    sizes = f'{d.value:+.2f} AP, 95% interval {low:+.2f} to {high:+.2f}'
+    if -margin < inner[0] and inner[1] < margin:
+        word = EQUAL
+        reason = (f'{sizes}; the 90% interval is inside the margin of '
+                  f'{margin:g} AP')
+    elif low > 0 or high < 0:
+        word = BETTER if low > 0 else WORSE
+        reason = f'{sizes}, without 0'
+    else:
+        word = UNCLEAR
+        reason = (f'{sizes}: with 0 in it, and wider than the margin of '
+                  f'{margin:g} AP')
+    if d.covers_seeds:
+        about = 'the encoding' if attributable else 'the methods'
+        reason += (f". Student's t with {d.seeds[0]} and {d.seeds[1]} seeds "
+                   f'({d.degrees:.1f} degrees of freedom); images and '
+                   'training are both in it.')
+    else:
+        about = 'these checkpoints'
+        reason += ('. It is of the images alone: the noise of training, about '
+                   f'0.3 AP between two seeds, is not in it; {about} are '
+                   'compared, not ways to train.')
+    if not attributable:
+        reason += (' Not attributable to the encoding: the methods differ in '
+                   'more, see below.')
+    spread = SEED_SPREAD if seed_spread is None else seed_spread
+    return Verdict(word, about, reason, seeds_needed(d, spread), attributable)
