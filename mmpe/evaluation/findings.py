@@ -1,0 +1,181 @@
+"""What runs say of each other, as the parts of a report."""
+import math
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+import numpy as np
+
+from .average_precision import (METRICS, Precisions, average_precisions,
+                                mean_of_classes)
+from .compare import Difference, difference, discoveries
+from .errors import KINDS
+from .matching import THRESHOLDS
+from .measure import Measured, Method, against, all_metrics
+from .objects import Objects
+from .places import (aspect_weights, counts, groupings, recall_by_group)
+from .verdict import judge
+
+FEW_OBJECTS = 20
+
+
+def number(d: Optional[Difference]) -> Optional[Dict[str, float]]:
+    """A number and its 95% interval, in points; None if there is none."""
+    if d is None:
+        return None
+    low, high = d.interval()
+    return dict(value=d.value, low=low, high=high, p=d.p_value)
+
+
+def own_numbers(method: Method, num_images: int) -> Dict[str, Any]:
+    """The method's line of the table."""
+    found = against(method, None, all_metrics, num_images)
+    values = method.of(all_metrics)[0]
+    out = {}
+    for k, (metric, d) in enumerate(zip(METRICS, found)):
+        line = number(d)
+        if line is not None:
+            del line['p']
+            line['runs'] = {
+                run.name: float(v)
+                for run, v in zip(method.runs, values[:, k])
+            }
+        out[metric] = line
+    return out
+
+
+def by_threshold(precisions: Precisions) -> np.ndarray:
+    return mean_of_classes(precisions.by_threshold)
+
+
+def compare(method: Method, base: Method, objects: Objects, margin: float,
+            attributable: bool) -> Dict[str, Any]:
+    """A method against the baseline."""
+    n = len(objects.image_ids)
+    found = against(method, base, all_metrics, n)
+    spreads = [s for s in (method.seed_spread(), base.seed_spread())
+               if s is not None]
+    ap = found[0]
+    verdict = None
+    if ap is not None:
+        known = ap.covers_seeds and spreads
+        verdict = vars(judge(
+            ap, margin, attributable,
+            math.sqrt(np.mean(np.square(spreads))) if known else None))
+        verdict['seeds_needed_assume'] = not known
+    return dict(
+        method=method.name,
+        baseline=base.name,
+        seeds=[len(method.runs), len(base.runs)],
+        covers_seeds=bool(ap is not None and ap.covers_seeds),
+        numbers=dict(zip(METRICS, map(number, found))),
+        by_threshold=[
+            dict(threshold=float(t), **(number(d) or {}))
+            for t, d in zip(THRESHOLDS, against(method, base, by_threshold, n))
+        ],
+        verdict=verdict,
+        **_classes(method, base, objects))
+
+
+def _classes(method: Method, base: Method,
+             objects: Objects) -> Dict[str, Any]:
+    found = against(method, base, lambda p: p.by_class['AP'],
+                    len(objects.image_ids))
+    lines, small = [], []
+    for k, d in enumerate(found):
+        objects_of = int(objects.counts[k])
+        line = dict(name=objects.class_names[k], objects=objects_of,
+                    **(number(d) or dict(value=None)))
+        (small if objects_of < FEW_OBJECTS else lines).append(line)
+    tested = [line for line in lines if line['value'] is not None]
+    for line, stands in zip(tested, discoveries([x['p'] for x in tested])):
+        line['stands'] = bool(stands)
+    return dict(classes=lines, small_classes=small)
+
+
+def where(methods: Sequence[Method], base: Optional[Method],
+          objects: Objects, weights: np.ndarray) -> Dict[str, Any]:
+    """Where methods differ: kinds of errors, places, crowds, sizes, shapes of
+    images, precision and recall."""
+    groups = {}
+    for name, grouping in groupings(objects).items():
+        numbers = {
+            m.name: [
+                np.concatenate([recall_by_group(objects, grouping, r.found, w)
+                                for w in (np.ones((1, weights.shape[1])),
+                                          weights)])
+                for r in m.runs
+            ]
+            for m in methods
+        }
+        groups[name] = dict(
+            names=grouping.names,
+            objects=counts(grouping),
+            **_compared(numbers, base, weights.shape[1]))
+    per_100 = 100 / max(int((~objects.crowd).sum()), 1)
+    errors = {
+        m.name: [
+            per_100 * np.concatenate([r.errors.counts.sum(0)[None],
+                                      weights @ r.errors.counts])
+            for r in m.runs
+        ]
+        for m in methods
+    }
+    aspects = aspect_weights(objects)
+    return dict(
+        groups=groups,
+        errors=dict(
+            names=list(KINDS),
+            gains={
+                m.name: [float(np.mean([r.errors.gain[k] for r in m.runs]))
+                         for k in KINDS] for m in methods
+            },
+            **_compared(errors, base, weights.shape[1])),
+        precision_recall={
+            m.name: {
+                str(t): np.mean([r.precision_curve(t) for r in m.runs],
+                                0).round(5).tolist() for t in (0.5, 0.75)
+            }
+            for m in methods
+        },
+        aspects=dict(
+            names=list(aspects),
+            images=[int(w.sum()) for w in aspects.values()],
+            methods={
+                m.name: [_mean_ap(m.runs, w) for w in aspects.values()]
+                for m in methods
+            }))
+
+
+def _compared(numbers: Dict[str, List[np.ndarray]], base: Optional[Method],
+              num_images: int) -> Dict[str, Any]:
+    """Numbers of methods and their differences from the baseline's.
+
+    Args:
+        numbers (dict[str, list[ndarray]]): Of each run of each method, the
+            plain numbers first and then those of the resamples, ``(1 + B,
+            K)``.
+    """
+    out: Dict[str, Any] = dict(methods={}, differences={})
+    for name, runs in numbers.items():
+        own = np.stack(runs)
+        out['methods'][name] = [_finite(v) for v in own[:, 0].mean(0)]
+        if base is None or name == base.name:
+            continue
+        theirs = np.stack(numbers[base.name])
+        out['differences'][name] = [
+            number(difference(own[:, 0, k], own[:, 1:, k], theirs[:, 0, k],
+                              theirs[:, 1:, k], num_images))
+            for k in range(own.shape[2])
+        ]
+    return out
+
+
+def _mean_ap(runs: Sequence[Measured], weights: np.ndarray
+             ) -> Optional[float]:
+    return _finite(100 * np.mean([
+        average_precisions(r.matches, weights[None]).mean('AP')[0]
+        for r in runs
+    ]))
+
+
+def _finite(value: float) -> Optional[float]:
+    return float(value) if math.isfinite(value) else None
