@@ -71,16 +71,22 @@ def precision(matches: Matches, weights: np.ndarray = None) -> np.ndarray:
     return 100 * average_precisions(matches, weights).mean('AP')
 
 
-def truth(quality: float, rng: np.random.Generator,
+def truth(quality: float,
+          rng: np.random.Generator,
+          images: int,
           spread: float = SEED_NOISE) -> float:
     """AP of many images and seeds."""
     return float(np.mean([
-        precision(Scenes(4000, rng).run(quality + spread * z, rng))
+        precision(Scenes(images, rng).run(quality + spread * z, rng))
         for z in rng.normal(0, 1, 60)
     ]))
 
 
-def coverage(trials: int, seeds: int, images: int, resamples: int,
+def coverage(trials: int,
+             seeds: int,
+             images: int,
+             resamples: int,
+             truth_images: int = 4000,
              seed: int = 0) -> float:
     """The share of trials whose interval holds the truth.
 
@@ -90,13 +96,16 @@ def coverage(trials: int, seeds: int, images: int, resamples: int,
             the runs' own qualities.
         images (int): Of the data set of a trial.
         resamples (int): Of the bootstrap.
+        truth_images (int): Of each of the 60 seeds that the truth is the
+            mean of. Defaults to 4000.
         seed (int): Defaults to 0.
     """
     rng = np.random.default_rng(seed)
     # AP is all but linear in the quality over so little of it.
     grid = np.linspace(-0.2, 0.26, 5)
-    curve = np.polyfit(grid, [truth(q, rng, 0.) for q in grid], 2)
-    true = [truth(q, rng) for q in QUALITY]
+    curve = np.polyfit(
+        grid, [truth(q, rng, truth_images, 0.) for q in grid], 2)
+    true = [truth(q, rng, truth_images) for q in QUALITY]
     held = 0
     for trial in range(trials):
         scenes = Scenes(images, rng)

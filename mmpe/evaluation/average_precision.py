@@ -2,7 +2,8 @@
 
 A resample of images is a weight for each: how often it was drawn. The numbers
 are those that pycocotools gives for a data set in which each image is there
-that many times.
+that many times; but for equal scores in one image, whose copies would come in
+turns there.
 """
 from dataclasses import dataclass
 from typing import Callable, Dict, Optional

@@ -2,6 +2,7 @@
 side."""
 import base64
 import io
+import math
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
@@ -13,6 +14,7 @@ from matplotlib.patches import Rectangle
 from .measure import Measured
 from .objects import Objects
 
+COLUMNS = 3  # more are too small on a phone
 RIGHT, WRONG, TRUTH, MISSED = '#1a7f37', '#cf222e', '#0969da', '#bf8700'
 
 
@@ -58,14 +60,17 @@ def draw(image: int, runs: Sequence[Measured], names: Sequence[str],
     pixels = _read(folder, objects.file_names[image])
     height, width = (
         pixels.shape[:2] if pixels is not None else _size(objects, image))
-    columns = len(runs) + 1
+    titles = ['ground truth', *names]
+    columns = min(len(titles), COLUMNS)
+    rows = math.ceil(len(titles) / columns)
     figure = Figure(
-        figsize=(3.2 * columns, 3.2 * height / width + 0.35),
+        figsize=(3.2 * columns, (3.2 * height / width + 0.3) * rows),
         layout='constrained')
-    panels = figure.subplots(1, columns, squeeze=False)[0]
-    for panel, title in zip(panels, ['ground truth', *names]):
-        panel.set_title(_short(title), fontsize=9, parse_math=False)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel in panels:
         panel.set_axis_off()
+    for panel, title in zip(panels, titles):
+        panel.set_title(_short(title), fontsize=9, parse_math=False)
         panel.set_xlim(0, width)
         panel.set_ylim(height, 0)
         panel.set_aspect('equal')

@@ -1,0 +1,5 @@
+"""Helpers beside this file can be imported."""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
