@@ -10,8 +10,8 @@ version = re.search(r"__version__ = '(.+)'", source.read_text())[1]
 mim = [
     'model-index.yml', 'configs/*/*.py', 'configs/*/metafile.yml',
     'configs/*/README.md', 'tools/train.py', 'tools/test.py',
-    'tools/import_checkpoint.py', 'tools/benchmark*.py', 'tools/launch.sh',
-    'tools/dist_*.sh', 'tools/slurm_*.sh'
+    'tools/import_checkpoint.py', 'tools/report*.py', 'tools/benchmark*.py',
+    'tools/launch.sh', 'tools/dist_*.sh', 'tools/slurm_*.sh'
 ]
 
 setup(
