@@ -197,11 +197,16 @@ def read_detections(path: str, objects: Objects,
         # pycocotools 2.0.11 counts masks in a byte.
         area = [mask_utils.area(mask) for mask in segmentation]
         box = mask_utils.toBbox(segmentation) if content else []
+        box = np.asarray(box, float).reshape(-1, 4)
     else:
-        box = np.array([d['bbox'] for d in content], float)
-        area = np.prod(box.reshape(-1, 4)[:, 2:], axis=1)
-    return Detections(path, iou_type, image, label, score,
-                      np.asarray(box, float).reshape(-1, 4),
+        try:
+            box = np.array([d['bbox'] for d in content], float).reshape(
+                len(content), 4)
+        except (TypeError, ValueError) as error:
+            raise UsageError(
+                f'{path}: a bbox is not four numbers: {error}') from error
+        area = np.prod(box[:, 2:], axis=1)
+    return Detections(path, iou_type, image, label, score, box,
                       np.asarray(area, float), segmentation)
 
 
@@ -252,6 +257,9 @@ def _run_lengths(segmentation: Any, size: Tuple[float, float]) -> dict:
             return mask_utils.frPyObjects(segmentation,
                                           *segmentation['size'])
         return segmentation
+    if not np.isfinite(size).all():
+        raise UsageError('the annotation file has masks as polygons, but no '
+                         'height and width of their images')
     height, width = (int(n) for n in size)
     return mask_utils.merge(
         mask_utils.frPyObjects(segmentation, height, width))
