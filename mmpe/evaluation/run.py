@@ -12,7 +12,7 @@ from mmengine.config import Config
 from mmpe.engine.usage_error import UsageError
 from .tested_data import (annotation_file, class_names, images_folder,
                           setting)
-from .work_dir import (newest_config_name, sessions, test_config,
+from .work_dir import (newest_config_name, sessions, tested_config,
                        training_sessions)
 
 KINDS = ('bbox', 'segm')
@@ -148,7 +148,7 @@ def _beside(file: Path) -> Dict[str, Path]:
 
 def _read_work_dir(path: Path, ann: Optional[str]) -> Run:
     metrics = _read_metrics(path / 'metrics.json')
-    cfg = test_config(path, metrics.get('config'))
+    cfg = tested_config(path, metrics.get('config'))
     trained = training_sessions(path)
     cfgs = [session.cfg for session in trained]
     train_cfg = cfgs[-1] if cfgs else None

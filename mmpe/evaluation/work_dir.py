@@ -105,7 +105,7 @@ def read_config(path: Path) -> Optional[Config]:
         return None
 
 
-def test_config(work_dir: Path, name: Any) -> Optional[Config]:
+def tested_config(work_dir: Path, name: Any) -> Optional[Config]:
     """The config of the newest test; without one, the config called ``name``
     or else the newest."""
     for session in reversed(sessions(work_dir)):

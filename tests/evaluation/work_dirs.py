@@ -1,5 +1,7 @@
 """Work dirs as tools/train.py and tools/test.py leave them."""
+import copy
 import json
+from functools import lru_cache
 from pathlib import Path
 
 from mmengine.config import Config
@@ -42,8 +44,13 @@ Runtime environment:
 """
 
 
+@lru_cache(maxsize=None)
+def _from_file(name):
+    return Config.fromfile(CONFIGS / f'{name}.py')
+
+
 def config(name='quickstart/deformable-detr_r18_sine_coco16', **settings):
-    cfg = Config.fromfile(CONFIGS / f'{name}.py')
+    cfg = copy.deepcopy(_from_file(name))
     cfg.merge_from_dict(settings)
     return cfg
 

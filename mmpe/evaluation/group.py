@@ -1,0 +1,84 @@
+"""Runs that differ in the seed only are one method."""
+import json
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from mmpe.engine.usage_error import UsageError
+from mmpe.nearest import did_you_mean
+from .encodings import encodings_in_words, encodings_of
+from .run import Run
+from .settings import content_of, settings_of
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """What was run once or with several seeds.
+
+    Args:
+        name (str): Told apart from those of other methods.
+        runs (tuple[Run]): At least one.
+        encodings (str, optional): In words; None without a config.
+    """
+    name: str
+    runs: Tuple[Run, ...]
+    encodings: Optional[str]
+
+    @property
+    def seeds(self) -> Tuple[Optional[int], ...]:
+        return tuple(run.seed for run in self.runs)
+
+
+def group_runs(runs: Sequence[Run]) -> List[Method]:
+    """The methods of some runs, in the order in which they first come.
+
+    Runs without a config are one method each. A method is called as its
+    config is or, if another is called so, as its config and its first run.
+    """
+    groups: Dict[Any, List[Run]] = {}
+    for run in runs:
+        groups.setdefault(_key(run), []).append(run)
+    methods = [
+        Method(
+            group[0].config or group[0].name, tuple(group),
+            None if group[0].any_cfg is None else encodings_in_words(
+                _tested(group[0]))) for group in groups.values()
+    ]
+    counts = Counter(method.name for method in methods)
+    return [
+        replace(method, name=f'{method.name} ({method.runs[0].name})')
+        if counts[method.name] > 1 and method.runs[0].config else method
+        for method in methods
+    ]
+
+
+def find_method(methods: Sequence[Method], name: str) -> Method:
+    """The method that is called ``name``, or that has a run called so.
+
+    Raises:
+        UsageError: If there is none, with the name that may be meant.
+    """
+    for method in methods:
+        if name == method.name or name in [run.name for run in method.runs]:
+            return method
+    known = [method.name for method in methods] + [
+        run.name for method in methods for run in method.runs
+    ]
+    raise UsageError(f'no method or run is called {name}.'
+                     f'{did_you_mean(name, known)} Known: '
+                     f'{", ".join(dict.fromkeys(known))}')
+
+
+def _tested(run: Run) -> Any:
+    return run.any_cfg if run.cfg is None else run.cfg
+
+
+def _key(run: Run) -> Any:
+    settings = settings_of(run)
+    if settings is None:
+        return run.name
+    return json.dumps(
+        [settings, encodings_of(_tested(run)),
+         content_of(run.load_from or '')],
+        sort_keys=True,
+        default=str)
