@@ -3,7 +3,7 @@ import hashlib
 import json
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import (Any, Callable, Dict, Iterator, List, Optional, Sequence,
                     Tuple)
@@ -65,9 +65,8 @@ def _of_facts(methods: Sequence[Method]) -> Iterator[Finding]:
     files = {run.ann_file.resolve() for m in methods for run in m.runs}
     facts = dict(_FACTS)
     if len(files) > 1:
-        facts.update(
-            (what, ('error', lambda run, i=i: _content(run.ann_file)[i]))
-            for i, what in enumerate(('images', 'categories', 'annotations')))
+        facts.update((what, ('error', partial(_part_of_content, i)))
+                     for i, (what, _) in enumerate(_PARTS))
     for what, (level, get) in facts.items():
         yield from _compare(methods, level, what, get)
 
@@ -81,8 +80,10 @@ def _compare(methods: Sequence[Method], level: str, what: str,
         m.name for m in methods
         if any(values[run.name] not in (first, None) for run in m.runs))
     if first is not None and differs:
-        yield Finding(level, what,
-                      {k: _short(v or 'unknown') for k, v in values.items()}, differs)
+        yield Finding(
+            level, what,
+            {name: _short(v or 'unknown') for name, v in values.items()},
+            differs)
 
 
 def _of_settings(methods: Sequence[Method]) -> Iterator[Finding]:
@@ -217,10 +218,19 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
+_PARTS = (('images', ('id', 'width', 'height')),
+          ('categories', ('id', 'name')),
+          ('annotations', ('id', 'image_id', 'category_id', 'bbox', 'area',
+                           'iscrowd', 'segmentation')))
+
+
+def _part_of_content(i: int, run: Run) -> str:
+    return _content(run.ann_file.resolve())[i]
+
+
 @lru_cache(maxsize=None)
-def _content(path: Path) -> Tuple[str, str, str]:
-    """Images, categories and objects of an annotation file, in words that
-    differ where they do."""
+def _content(path: Path) -> Tuple[str, ...]:
+    """The parts of an annotation file, in words that differ where they do."""
     try:
         content = json.loads(path.read_bytes())
         parts = [
@@ -230,8 +240,3 @@ def _content(path: Path) -> Tuple[str, str, str]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
         raise UsageError(f'{path} is no annotation file: {e!r}') from e
     return tuple(f'{len(part)} ({_digest(repr(part))})' for part in parts)
-
-
-_PARTS = (('images', ('id', 'width', 'height')), ('categories', ('id', 'name')),
-          ('annotations', ('id', 'image_id', 'category_id', 'bbox', 'area',
-                           'iscrowd', 'segmentation')))
