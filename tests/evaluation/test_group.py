@@ -4,7 +4,6 @@ from mmengine.config import Config
 from mmengine.hub import get_config
 from work_dirs import CONFIGS, SAMPLE, config, make_run
 
-import mmpe.detectors  # noqa: F401
 from mmpe.engine.usage_error import UsageError
 from mmpe.evaluation.encodings import encodings_in_words, encodings_of
 from mmpe.evaluation.group import find_method, group_runs
