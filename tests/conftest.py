@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import settings
 from mmengine.logging import MMLogger
+from mmengine.registry import DefaultScope
 
 import mmpe  # noqa: F401; before MMDetection, which may lack MMCV's ops
 
@@ -23,3 +24,10 @@ torch.set_num_threads(1)
 @pytest.fixture(autouse=True)
 def _seed():
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True, scope='module')
+def _scope():
+    """A scope that one module sets is not that of the next one."""
+    with DefaultScope.overwrite_default_scope('mmdet'):
+        yield

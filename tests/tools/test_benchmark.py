@@ -161,6 +161,6 @@ def test_backbones(mode, tmp_path, monkeypatch, capsys):
 ])
 def test_bad_input_of_backbones(arguments, message, monkeypatch):
     if arguments == ['mmpretrain:deit-tiny']:  # as where it isn't installed
-        monkeypatch.setitem(sys.modules, 'mmpretrain', None)
+        monkeypatch.setitem(sys.modules, 'mmpretrain.models', None)
     with pytest.raises(UsageError, match=message):
         bench_backbone(monkeypatch, *arguments)
