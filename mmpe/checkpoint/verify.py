@@ -96,8 +96,8 @@ def _batch(cfg: Config, image: str) -> Dict[str, Any]:
         if 'Annotations' not in str(step['type'])
     ]
     if not pipeline:
-        raise UsageError('--check needs the test pipeline of a test_dataloader '
-                         'in CONFIG')
+        raise UsageError('--check needs the test pipeline of a '
+                         'test_dataloader in CONFIG')
     try:
         return pseudo_collate([Compose(pipeline)(
             dict(img_path=image, img_id=0))])

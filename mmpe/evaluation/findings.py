@@ -9,7 +9,7 @@ from .average_precision import (METRICS, Precisions, average_precisions,
 from .compare import Difference, difference, discoveries
 from .errors import KINDS
 from .matching import THRESHOLDS
-from .measure import Measured, Method, against, all_metrics
+from .measure import Measured, MeasuredMethod, against, all_metrics
 from .objects import Objects
 from .places import (aspect_weights, counts, groupings, recall_by_group)
 from .verdict import judge
@@ -25,7 +25,7 @@ def number(d: Optional[Difference]) -> Optional[Dict[str, float]]:
     return dict(value=d.value, low=low, high=high, p=d.p_value)
 
 
-def own_numbers(method: Method, num_images: int) -> Dict[str, Any]:
+def own_numbers(method: MeasuredMethod, num_images: int) -> Dict[str, Any]:
     """The method's line of the table."""
     found = against(method, None, all_metrics, num_images)
     values = method.of(all_metrics)[0]
@@ -46,8 +46,8 @@ def by_threshold(precisions: Precisions) -> np.ndarray:
     return mean_of_classes(precisions.by_threshold)
 
 
-def compare(method: Method, base: Method, objects: Objects, margin: float,
-            attributable: bool) -> Dict[str, Any]:
+def compare(method: MeasuredMethod, base: MeasuredMethod, objects: Objects,
+            margin: float, attributable: bool) -> Dict[str, Any]:
     """A method against the baseline."""
     n = len(objects.image_ids)
     found = against(method, base, all_metrics, n)
@@ -75,7 +75,7 @@ def compare(method: Method, base: Method, objects: Objects, margin: float,
         **_classes(method, base, objects))
 
 
-def _classes(method: Method, base: Method,
+def _classes(method: MeasuredMethod, base: MeasuredMethod,
              objects: Objects) -> Dict[str, Any]:
     found = against(method, base, lambda p: p.by_class['AP'],
                     len(objects.image_ids))
@@ -91,7 +91,7 @@ def _classes(method: Method, base: Method,
     return dict(classes=lines, small_classes=small)
 
 
-def where(methods: Sequence[Method], base: Optional[Method],
+def where(methods: Sequence[MeasuredMethod], base: Optional[MeasuredMethod],
           objects: Objects, weights: np.ndarray) -> Dict[str, Any]:
     """Where methods differ: kinds of errors, places, crowds, sizes, shapes of
     images, precision and recall."""
@@ -145,7 +145,8 @@ def where(methods: Sequence[Method], base: Optional[Method],
             }))
 
 
-def _compared(numbers: Dict[str, List[np.ndarray]], base: Optional[Method],
+def _compared(numbers: Dict[str, List[np.ndarray]],
+              base: Optional[MeasuredMethod],
               num_images: int) -> Dict[str, Any]:
     """Numbers of methods and their differences from the baseline's.
 

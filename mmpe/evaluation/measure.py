@@ -106,7 +106,7 @@ def measure(name: str,
                     average_precisions(matches, weights, progress=progress))
 
 
-class Method:
+class MeasuredMethod:
     """Runs that differ in their seeds alone.
 
     Args:
@@ -135,15 +135,15 @@ class Method:
         return float(values.std(ddof=1)) if len(values) > 1 else None
 
 
-def against(own: Method, base: Optional[Method],
+def against(own: MeasuredMethod, base: Optional[MeasuredMethod],
             number: Callable[[Precisions], np.ndarray],
             num_images: int) -> List[Optional[Difference]]:
     """Differences of a number that there are several of, or a method's own
     numbers, if there is no baseline.
 
     Args:
-        own (Method): The method.
-        base (Method, optional): The baseline.
+        own (MeasuredMethod): The method.
+        base (MeasuredMethod, optional): The baseline.
         number (Callable): From precisions to ``(B, K)``.
         num_images (int): Of the data set.
     """

@@ -9,7 +9,7 @@ from mmpe import __version__
 from mmpe.engine.usage_error import UsageError
 from .compare import draw_images
 from .findings import by_threshold, compare, own_numbers, where
-from .measure import Measured, Method, measure
+from .measure import Measured, MeasuredMethod, measure
 from .objects import Objects, read_detections, read_objects
 from .pictures import choose, draw
 
@@ -106,7 +106,7 @@ def build(entries: Sequence[Entry],
                 weights, progress(f'{e.name} ({kind})')) for e in entries
         }
         methods = [
-            Method(name, [measured[e.name] for e in entries
+            MeasuredMethod(name, [measured[e.name] for e in entries
                           if e.method == name]) for name in names
         ]
         out['results'][kind] = _results(methods, baseline, objects, weights,
@@ -138,8 +138,8 @@ def _method(name: str, entries: Sequence[Entry],
         seeds=[e.about.get('seed') for e in own])
 
 
-def _results(methods: Sequence[Method], baseline: str, objects: Objects,
-             weights: np.ndarray, settings: Settings,
+def _results(methods: Sequence[MeasuredMethod], baseline: str,
+             objects: Objects, weights: np.ndarray, settings: Settings,
              attributable: Mapping[str, bool]) -> Dict[str, Any]:
     base = next(m for m in methods if m.name == baseline)
     n = len(objects.image_ids)
@@ -173,7 +173,7 @@ def _run(run: Measured, objects: Objects) -> Dict[str, Any]:
         })
 
 
-def _pictures(methods: Sequence[Method], settings: Settings,
+def _pictures(methods: Sequence[MeasuredMethod], settings: Settings,
               folder: Optional[Path]) -> Dict[str, List[Any]]:
     runs = [m.runs[0] for m in methods]
     return {
