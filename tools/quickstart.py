@@ -182,6 +182,19 @@ def train_and_test(suite, name, runs_after):
                 parameters=f'{count_parameters(cfg):,}', seconds=seconds)
 
 
+def report():
+    """Compare the runs as tools/report.py does; its path is printed last."""
+    print('\nComparing the runs as those of a real training would be:')
+    command = ['tools/report.py', *(str(OUT / name)
+                                    for name in DETECTION.configs),
+               '--out', str(OUT / 'report')]
+    print('   $ python', shlex.join(command), flush=True)
+    done = subprocess.run([sys.executable, *command])
+    if done.returncode:
+        raise StepFailed('quickstart: error: tools/report.py failed with '
+                         f'status {done.returncode}')
+
+
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     suite = SEGMENTATION if '--segmentation' in sys.argv[1:] else DETECTION
@@ -212,6 +225,8 @@ def main():
             pictures)
     print('Runs:', *(OUT / name for name in configs))
     print('Predictions beside the ground truth:', pictures)
+    if suite is DETECTION:
+        report()
 
 
 if __name__ == '__main__':
