@@ -1,0 +1,96 @@
+"""Numbers as words, and text of files made safe for LaTeX and Markdown."""
+import math
+import re
+from typing import Any, Mapping, Optional
+
+MINUS = '\u2212'
+NONE = 'n/a'
+# Line breaks and what no page shows.
+_CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029]+')
+_LATEX = {
+    '\\': r'\textbackslash{}', '{': r'\{', '}': r'\}', '$': r'\$',
+    '&': r'\&', '#': r'\#', '%': r'\%', '_': r'\_', '~': r'\textasciitilde{}',
+    '^': r'\textasciicircum{}', '<': r'\textless{}', '>': r'\textgreater{}',
+    '|': r'\textbar{}', '"': r'\textquotedbl{}', MINUS: r'$-$'
+}
+_MARKDOWN = dict({c: '\\' + c for c in '\\`*_{}[]|#~$!'},
+                 **{'<': '&lt;', '>': '&gt;', '&': '&amp;'})
+
+
+class Escaped(str):
+    """Text that is what its format takes."""
+
+
+def latex(value: Any) -> str:
+    """Text as LaTeX sets it."""
+    return _escape(value, _LATEX)
+
+
+def markdown(value: Any) -> str:
+    """Text as Markdown shows it, on one line and in a table too."""
+    return _escape(value, _MARKDOWN)
+
+
+def _escape(value: Any, table: Mapping[str, str]) -> str:
+    if isinstance(value, Escaped):
+        return value
+    return Escaped(''.join(table.get(c, c) for c in one_line(value)))
+
+
+def one_line(value: Any) -> str:
+    return _CONTROL.sub(' ', '' if value is None else str(value))
+
+
+def number(value: Optional[float], digits: int = 1,
+           sign: bool = False) -> str:
+    """A number with a real minus sign; n/a for None."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    text = f'{value:{"+" if sign else ""},.{digits}f}'
+    if not float(text.replace(',', '')):
+        text = text.lstrip('+-')  # neither -0.0 nor +0.0
+    return text.replace('-', MINUS)
+
+
+def interval(entry: Optional[Mapping[str, Any]], digits: int = 1,
+             sign: bool = False) -> str:
+    """Of an entry with ``low`` and ``high``; empty without."""
+    if not entry or entry.get('low') is None:
+        return ''
+    low, high = (number(entry[k], digits, sign) for k in ('low', 'high'))
+    return f'{low} to {high}'
+
+
+def difference(entry: Optional[Mapping[str, Any]], digits: int = 2) -> str:
+    """A difference and its interval."""
+    if not entry or entry.get('value') is None:
+        return NONE
+    around = interval(entry, digits, True)
+    return number(entry['value'], digits, True) + (
+        f' ({around})' if around else '')
+
+
+def large(value: Optional[float]) -> str:
+    """A count of parameters: ``41.6M``, ``15.6k``."""
+    if value is None:
+        return NONE
+    for size, letter in ((1e9, 'G'), (1e6, 'M'), (1e3, 'k')):
+        if value >= size:
+            return f'{value / size:.3g}{letter}' if value < 100 * size else (
+                f'{value / size:.0f}{letter}')
+    return f'{value:g}'
+
+
+def signs(text: str) -> str:
+    """A sentence with real minus signs before its numbers."""
+    return re.sub(r'(?<![\w.,-])-(?=\d)', MINUS, text)
+
+
+def few(n: int, one: str, several: str = '') -> str:
+    """``1 seed``, ``3 seeds``, ``5,000 images``."""
+    return f'{n:,} {one if n == 1 else several or one + "s"}'
+
+
+def short(text: str, most: int = 34) -> str:
+    text = one_line(text)
+    return text if len(text) <= most else text[:most - 1] + '…'
