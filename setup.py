@@ -21,7 +21,10 @@ setup(
     'transformers: a plugin for MMDetection',
     license='Apache-2.0',
     packages=find_packages(include=['mmpe', 'mmpe.*']),
-    package_data={'mmpe': [f'.mim/{pattern}' for pattern in mim]},
+    package_data={
+        'mmpe': [f'.mim/{pattern}' for pattern in mim],
+        'mmpe.evaluation': ['templates/*']
+    },
     exclude_package_data={'mmpe': ['.mim/configs/quickstart/*']},
     python_requires='>=3.10',
     # MMDetection, MMEngine and MMCV come as extras, for they come twice: the
