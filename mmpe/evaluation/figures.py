@@ -20,6 +20,7 @@ from matplotlib.patches import Rectangle
 from .wording import difference, short
 
 WIDTH = 4.  # inches
+NAME = 50  # letters
 INK, GREY, FAINT, BAND = '#1f2328', '#6e7781', '#e3e6ea', '#eef1f4'
 _RC = {
     'font.size': 8.5,
@@ -123,18 +124,22 @@ def forest(series: Sequence[Series], margin: float, unit: str) -> Figure:
         margin (float): Half the band.
         unit (str): What the axis says.
     """
-    figure = _figure(0.38 * len(series) + 0.55)
+    # Long names have a line of their own.
+    tall = any(len(s.name) > 28 for s in series)
+    figure = _figure((0.52 if tall else 0.38) * len(series) + 0.55)
     axes = figure.subplots()
     axes.grid(axis='y', visible=False)
     axes.spines['left'].set_visible(False)
     axes.axvspan(-margin, margin, color=BAND, zorder=0)
     axes.axvline(0, color=GREY, linewidth=0.9)
     for row, (name, style, (entry, ), _) in enumerate(series):
-        axes.text(0, row - 0.26, short(name, 30), fontweight='bold',
-                  transform=axes.get_yaxis_transform(), va='center')
-        axes.text(1, row - 0.26, difference(entry), va='center', ha='right',
+        axes.text(0, row - (0.34 if tall else 0.26), short(name, NAME),
+                  fontweight='bold', transform=axes.get_yaxis_transform(),
+                  va='center')
+        axes.text(1, row - (0.04 if tall else 0.26), difference(entry),
+                  va='center', ha='right',
                   transform=axes.get_yaxis_transform())
-        _whisker(axes, row + 0.16, entry, style, across=True)
+        _whisker(axes, row + (0.26 if tall else 0.16), entry, style, True)
     axes.set_ylim(len(series) - 0.45, -0.55)
     axes.set_yticks([])
     axes.margins(x=0.04)
@@ -202,7 +207,8 @@ def strips(names: Sequence[str], series: Sequence[Series],
         series (Sequence[Series]): An entry for each group.
         label (str): Of the axes.
     """
-    figure = _figure(max((0.82 if len(series) < 5 else 0.66) * len(series) + 0.6, 1.8))
+    each = 0.82 if len(series) < 5 else 0.66
+    figure = _figure(max(each * len(series) + 0.6, 1.8))
     all_axes = figure.subplots(
         len(series), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     for axes, (name, style, entries, _) in zip(all_axes, series):
@@ -210,7 +216,7 @@ def strips(names: Sequence[str], series: Sequence[Series],
         axes.axhline(0, color=GREY, linewidth=0.9)
         for i, entry in enumerate(entries):
             _whisker(axes, i, entry, style)
-        axes.set_title(short(name, 44), loc='left', fontweight='bold', pad=3)
+        axes.set_title(short(name, NAME), loc='left', fontweight='bold', pad=3)
         axes.tick_params(axis='x', length=0)
         axes.spines['bottom'].set_visible(False)
         axes.locator_params(axis='y', nbins=4)
@@ -239,8 +245,10 @@ def cells(values: Sequence[Optional[float]], texts: Sequence[str],
     colours = colours.with_extremes(bad='#f6f7f8')
     # Never the darkest ones, on which dark text can't be read.
     reach = 1.9 * max(limit, 1e-9)
-    axes.imshow(grid, cmap=colours, aspect='auto',
-                vmin=-reach if signed else 0, vmax=reach)
+    edges = np.arange(side + 1) - 0.5
+    axes.pcolormesh(edges, edges, grid, cmap=colours, edgecolor='white',
+                    linewidth=1.5, vmin=-reach if signed else 0, vmax=reach)
+    axes.invert_yaxis()
     for i, text in enumerate(texts):
         row, column = divmod(i, side)
         first, _, rest = text.partition('\n')
@@ -256,9 +264,6 @@ def cells(values: Sequence[Optional[float]], texts: Sequence[str],
     axes.set_yticks([])
     axes.grid(False)
     axes.spines[:].set_visible(False)
-    for k in range(1, side):
-        axes.axhline(k - 0.5, color='white', linewidth=1.5)
-        axes.axvline(k - 0.5, color='white', linewidth=1.5)
     return figure
 
 

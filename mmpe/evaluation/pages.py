@@ -6,6 +6,10 @@ from typing import Any, Callable, Dict, Mapping, Optional
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup, escape
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from mmpe.engine.whole_files import write_whole
 from . import page_figures, pictures, tables, wording
@@ -50,6 +54,37 @@ def write_report(report: Mapping[str, Any], folder: Path) -> Dict[str, Path]:
     return files
 
 
+def summary(report: Mapping[str, Any]) -> RenderableType:
+    """The outcome for a terminal: AP, differences and verdicts."""
+    return Group(*(_summary(report, kind) for kind in report['iou_types']))
+
+
+def _summary(report: Mapping[str, Any], kind: str) -> Table:
+    results = report['results'][kind]
+    against = {c['method']: c for c in results['comparisons']}
+    table = Table(title=KINDS.get(kind, kind), title_justify='left',
+                  box=SIMPLE_HEAD)
+    table.add_column('method', overflow='fold')
+    table.add_column('AP, 95% interval', justify='right', no_wrap=True)
+    if against:
+        table.add_column('difference', justify='right', no_wrap=True)
+        table.add_column('verdict')
+    for name, method in results['methods'].items():
+        ap = method['numbers'].get('AP')
+        around = wording.interval(ap)
+        cells = [wording.one_line(name), wording.NONE if ap is None else
+                 f'{wording.number(ap["value"])} ({around})']
+        if name in against:
+            verdict = against[name]['verdict']
+            cells += [wording.difference(against[name]['numbers'].get('AP')),
+                      wording.NONE if verdict is None else verdict['word'] +
+                      ('' if verdict['attributable'] else
+                       ', not attributable to the encoding')]
+        # Not as str: rich would take brackets in names for its markup.
+        table.add_row(*map(Text, cells))
+    return table
+
+
 def _html(report: Mapping[str, Any]) -> str:
     pages = Environment(
         autoescape=True, loader=FileSystemLoader(_TEMPLATES),
@@ -61,7 +96,7 @@ def _html(report: Mapping[str, Any]) -> str:
         mark_of=_mark,
         forest=page_figures.forest,
         where=page_figures.where_blocks,
-        curves=page_figures.curves,
+        drawn=page_figures.curves(report),
         boxes=dict(truth=pictures.TRUTH, right=pictures.RIGHT,
                    wrong=pictures.WRONG, missed=pictures.MISSED))
     return pages.get_template('report.html').render()

@@ -1,11 +1,10 @@
 """The tables of a report as text, the same on all its pages."""
 from dataclasses import dataclass, field
-from typing import (Any, Callable, Dict, List, Mapping, Optional, Sequence,
-                    Tuple)
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 from urllib.parse import quote
 
 from .average_precision import METRICS
-from .wording import NONE, Escaped, few, interval, large, number
+from .wording import NONE, Escaped, interval, large, number
 
 Report = Mapping[str, Any]
 _URL = "%/:?#[]@!$&'()*+,;="
@@ -74,7 +73,7 @@ class Table:
 def main_table(report: Report, kind: str) -> Table:
     """Methods with their numbers, then published rows."""
     results = report['results'][kind]['methods']
-    methods, published = report['methods'], published_rows(report)
+    methods, published = report['methods'], report.get('published') or []
     words = {
         name: show for name, show in _WORDS.items()
         if any(show(m) for m in [*methods, *published])
@@ -95,6 +94,8 @@ def main_table(report: Report, kind: str) -> Table:
              for m in METRICS] + [show(own) for show in facts.values()],
             method['name']))
     for line in published if kind == 'bbox' else []:
+        if line.get('parameters') is not None:  # in millions
+            line = dict(line, parameters=1e6 * line['parameters'])
         url = str(line.get('url') or '')
         rows.append(Row(
             str(line.get('method') or ''),
@@ -108,10 +109,6 @@ def main_table(report: Report, kind: str) -> Table:
             if url.startswith(('https://', 'http://')) else ''))
     return Table(['method', *words, *METRICS, *facts], rows, 1 + len(words),
                  _notes(report, rows))
-
-
-def published_rows(report: Report) -> List[Mapping[str, Any]]:
-    return list(report.get('published') or [])
 
 
 _WORDS: Dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -159,9 +156,10 @@ def _notes(report: Report, rows: Sequence[Row]) -> List[str]:
                          f'{facts["gflops_note"]}')
         speed = facts.get('images_per_second')
         if speed:
+            why = f'; {speed["note"]}' if speed.get('note') else ''
             notes.append(
                 f'images/s of {method["name"]}: on {speed.get("device")}, '
-                f'{speed.get("size")}, batch {speed.get("batch")}')
+                f'{speed.get("size")}, batch {speed.get("batch")}{why}')
     return _together(notes, len(report['methods']))
 
 
@@ -298,32 +296,3 @@ def group_table(where: Mapping[str, Any], what: str,
                 f'{_signed(entry[k], 1)}; {interval(entry[k], 1, True)}'))
         rows.append(Row(name, cells))
     return Table([*columns, *methods], rows)
-
-
-def alike(values: Mapping[str, Any]) -> List[Tuple[str, str]]:
-    """Names of runs or methods that have the same value, and the value; the
-    many that have the usual one are counted."""
-    said: Dict[str, List[str]] = {}
-    for name, value in values.items():
-        said.setdefault(str(value), []).append(name)
-    usual = max(map(len, said.values()), default=0)
-    return [
-        (f'the other {len(names)}' if len(said) > 1 and len(names) == usual > 4
-         else ', '.join(names), value)
-        for value, names in sorted(said.items(), key=lambda x: len(x[1]))
-    ]
-
-
-def seeds_sentence(comparison: Mapping[str, Any]) -> str:
-    """How many seeds would tell the observed difference from none."""
-    verdict = comparison['verdict']
-    n = verdict['seeds_needed']
-    spread = ('that AP varies by 0.15 between seeds (standard deviation), '
-              'which is assumed'
-              if verdict['seeds_needed_assume'] else
-              'the spread between seeds that these runs show')
-    if n is None:
-        return ('On these images not even 100 seeds a side would tell a '
-                f'difference of this size from none, given {spread}.')
-    return (f'A difference of this size would need {few(n, "seed")} a side '
-            f'to be told from none on these images, given {spread}.')

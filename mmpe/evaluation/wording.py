@@ -1,7 +1,7 @@
 """Numbers as words, and text of files made safe for LaTeX and Markdown."""
 import math
 import re
-from typing import Any, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 MINUS = '\u2212'
 NONE = 'n/a'
@@ -91,6 +91,39 @@ def few(n: int, one: str, several: str = '') -> str:
     return f'{n:,} {one if n == 1 else several or one + "s"}'
 
 
-def short(text: str, most: int = 34) -> str:
+def short(text: str, most: int) -> str:
+    """Names often differ at their end: what is left out is in the middle."""
     text = one_line(text)
-    return text if len(text) <= most else text[:most - 1] + '…'
+    if len(text) <= most:
+        return text
+    head = most // 2
+    return f'{text[:head]}…{text[len(text) - most + head + 1:]}'
+
+
+def alike(values: Mapping[str, Any]) -> List[Tuple[str, str]]:
+    """Names of runs or methods that have the same value, and the value; the
+    many that have the usual one are counted."""
+    said: Dict[str, List[str]] = {}
+    for name, value in values.items():
+        said.setdefault(str(value), []).append(name)
+    usual = max(map(len, said.values()), default=0)
+    return [
+        (f'the other {len(names)}' if len(said) > 1 and len(names) == usual > 4
+         else ', '.join(names), value)
+        for value, names in sorted(said.items(), key=lambda x: len(x[1]))
+    ]
+
+
+def seeds_sentence(comparison: Mapping[str, Any]) -> str:
+    """How many seeds would tell the observed difference from none."""
+    verdict = comparison['verdict']
+    n = verdict['seeds_needed']
+    spread = ('that AP varies by 0.15 between seeds (standard deviation), '
+              'which is assumed'
+              if verdict['seeds_needed_assume'] else
+              'the spread between seeds that these runs show')
+    if n is None:
+        return ('On these images not even 100 seeds a side would tell a '
+                f'difference of this size from none, given {spread}.')
+    return (f'A difference of this size would need {few(n, "seed")} a side '
+            f'to be told from none on these images, given {spread}.')

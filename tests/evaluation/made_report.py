@@ -118,7 +118,7 @@ class Maker:
                 'and wider than the margin of 0.3 AP. It is of the images '
                 'alone: the noise of training, about 0.3 AP between two '
                 'seeds, is not in it.',
-                seeds_needed=None if i % 2 else 7, attributable=i % 3 > 0,
+                seeds_needed=None if i % 2 else 7, attributable=i % 2 > 0,
                 seeds_needed_assume=not sure),
             classes=large,
             small_classes=[c for c in classes if c['objects'] < 20] + [
@@ -127,11 +127,11 @@ class Maker:
 
     def where(self):
         return dict(
-            groups={name: dict(
-                names=names,
-                objects=[0, *self.rng.integers(5, 900, len(names) - 1
-                                               ).tolist()],
-                **self.compared(len(names))) for name, names in GROUPS.items()},
+            groups={
+                name: dict(names=names, **self.compared(len(names)), objects=[
+                    0, *self.rng.integers(5, 900, len(names) - 1).tolist()])
+                for name, names in GROUPS.items()
+            },
             errors=dict(names=list(KINDS), gains={
                 m: self.rng.uniform(0, 9, 6).tolist() for m in self.methods
             }, **self.compared(6, first=0.)),
