@@ -111,7 +111,8 @@ def place(name: str, part: Mapping[str, Any], own: Mapping[str, Style],
         f'its centre is. {_RECALL}' + (
             ' Under each difference is its 95% interval. A frame: without 0 '
             f'in it, and {FEW_OBJECTS} objects or more; by chance one cell in '
-            'twenty has one. No interval: too few images to tell.' if part['differences'] else ''),
+            'twenty has one. No interval: too few images to tell.'
+            if part['differences'] else ''),
         pictures, name)
 
 
