@@ -31,7 +31,10 @@ setup(
     # stock packages and their maintained fork have the same import names, and
     # one required here would be installed over the other. mmpe says on import
     # what is missing (mmpe/environment.py, which has the same versions).
-    install_requires=['numpy', 'torch>=2.1', 'pycocotools'],
+    install_requires=[
+        'numpy', 'torch>=2.1', 'pycocotools', 'jinja2', 'matplotlib', 'rich',
+        'scipy'
+    ],
     extras_require={
         'stock': ['mmengine>=0.10,<1', 'mmdet>=3.1,<3.4', 'setuptools<82'],
         # MMCV is in neither, because what pip builds from the sources of mmcv

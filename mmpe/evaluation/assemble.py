@@ -13,7 +13,7 @@ from .group import Method, find_method, group_runs
 from .model_facts import image_size, images_per_second, model_facts
 from .objects import read_objects
 from .places import share_of_padding
-from .published import ROWS
+from .published import ROWS, PublishedRow
 from .report import Entry, Progress, Settings, build
 from .run import Run, read_runs
 from .same_work import Finding, same_work
@@ -85,8 +85,7 @@ def make_report(texts: Sequence[str],
     for kind, results in report['results'].items():
         results['where']['evaluations'] = _evaluations(
             methods, results['methods'], str(runs[0].ann_file))
-    report['published'] = [_published(row) for row in ROWS] if published \
-        else []
+    report['published'] = _published(runs) if published else []
     return report
 
 
@@ -242,7 +241,17 @@ def _evaluation(method: Method, result: Mapping[str, Any],
         AP=None if number is None else number['value'])
 
 
-def _published(row: Any) -> Dict[str, Any]:
+def _published(runs: Sequence[Run]) -> List[Dict[str, Any]]:
+    """Rows of the runs' detectors; all, if papers have none of these."""
+    types = [str(setting(r.cfg, 'model', 'type')) for r in runs]
+    names = {t.rpartition('.')[2].replace('DeformableDETR', 'Deformable DETR')
+             for t in types}
+    own = [row for row in ROWS
+           if any(f'{row.method} '.startswith(f'{name} ') for name in names)]
+    return [_published_row(row) for row in own or ROWS]
+
+
+def _published_row(row: PublishedRow) -> Dict[str, Any]:
     source, _, url = row.source.partition(', ')
     return dict(
         method=row.method, encoding=row.encoding, epochs=row.epochs,

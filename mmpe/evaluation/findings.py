@@ -95,28 +95,23 @@ def where(methods: Sequence[MeasuredMethod], base: Optional[MeasuredMethod],
           objects: Objects, weights: np.ndarray) -> Dict[str, Any]:
     """Where methods differ: kinds of errors, places, crowds, sizes, shapes of
     images, precision and recall."""
+    # The images as they are come first.
+    weights = np.concatenate([np.ones((1, weights.shape[1])), weights])
     groups = {}
     for name, grouping in groupings(objects).items():
         numbers = {
-            m.name: [
-                np.concatenate([recall_by_group(objects, grouping, r.found, w)
-                                for w in (np.ones((1, weights.shape[1])),
-                                          weights)])
-                for r in m.runs
-            ]
-            for m in methods
+            m.name: [recall_by_group(objects, grouping, r.found, weights)
+                     for r in m.runs] for m in methods
         }
         groups[name] = dict(
             names=grouping.names,
             objects=counts(grouping),
             **_compared(numbers, base, weights.shape[1]))
-    per_100 = 100 / max(int((~objects.crowd).sum()), 1)
+    there = np.bincount(objects.image[~objects.crowd],
+                        minlength=weights.shape[1])
+    per_100 = 100 / np.maximum(weights @ there, 1)[:, None]
     errors = {
-        m.name: [
-            per_100 * np.concatenate([r.errors.counts.sum(0)[None],
-                                      weights @ r.errors.counts])
-            for r in m.runs
-        ]
+        m.name: [per_100 * (weights @ r.errors.counts) for r in m.runs]
         for m in methods
     }
     aspects = aspect_weights(objects)
@@ -162,10 +157,15 @@ def _compared(numbers: Dict[str, List[np.ndarray]],
         if base is None or name == base.name:
             continue
         theirs = np.stack(numbers[base.name])
-        out['differences'][name] = [
-            number(difference(own[:, 0, k], own[:, 1:, k], theirs[:, 0, k],
-                              theirs[:, 1:, k], num_images))
+        found = [
+            difference(own[:, 0, k], own[:, 1:, k], theirs[:, 0, k],
+                       theirs[:, 1:, k], num_images)
             for k in range(own.shape[2])
+        ]
+        # A difference in one image alone has no interval.
+        out['differences'][name] = [
+            None if d is None or (d.value and not d.image_error) else
+            number(d) for d in found
         ]
     return out
 

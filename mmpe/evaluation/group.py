@@ -1,5 +1,6 @@
 """Runs that differ in the seed only are one method."""
 import json
+import os
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -33,7 +34,8 @@ def group_runs(runs: Sequence[Run]) -> List[Method]:
     """The methods of some runs, in the order in which they first come.
 
     Runs without a config are one method each. A method is called as its
-    config is or, if another is called so, as its config and its first run.
+    config is, without the words that all begin or end with, or, if another is
+    called so, as its config and its first run.
     """
     groups: Dict[Any, List[Run]] = {}
     for run in runs:
@@ -44,6 +46,7 @@ def group_runs(runs: Sequence[Run]) -> List[Method]:
             None if group[0].any_cfg is None else encodings_in_words(
                 _tested(group[0]))) for group in groups.values()
     ]
+    methods = _without_common_words(methods)
     counts = Counter(method.name for method in methods)
     return [
         replace(method, name=f'{method.name} ({method.runs[0].name})')
@@ -52,14 +55,30 @@ def group_runs(runs: Sequence[Run]) -> List[Method]:
     ]
 
 
+def _without_common_words(methods: List[Method]) -> List[Method]:
+    """``sine`` and ``peg`` for ``detr_r50_sine_8xb4-50e_coco`` and
+    ``detr_r50_peg_8xb4-50e_coco``."""
+    if len({m.name for m in methods}) < 2:
+        return methods
+    words = [m.name.split('_') for m in methods]
+    before = len(os.path.commonprefix(words))
+    after = len(os.path.commonprefix([w[::-1] for w in words]))
+    names = ['_'.join(w[before:len(w) - after]) for w in words]
+    if not all(names):  # such as detr_r50 and detr_r50_peg
+        return methods
+    return [replace(m, name=name) for m, name in zip(methods, names)]
+
+
 def find_method(methods: Sequence[Method], name: str) -> Method:
-    """The method that is called ``name``, or that has a run called so.
+    """The method that is called ``name``, or that has a run or a config called
+    so.
 
     Raises:
         UsageError: If there is none, with the name that may be meant.
     """
     for method in methods:
-        if name == method.name or name in [run.name for run in method.runs]:
+        if name == method.name or any(
+                name in (run.name, run.config) for run in method.runs):
             return method
     known = [method.name for method in methods] + [
         run.name for method in methods for run in method.runs

@@ -43,8 +43,8 @@ def write_report(report: Mapping[str, Any], folder: Path) -> Dict[str, Path]:
         html=_html(report),
         md=_text(report, 'report.md', wording.markdown, _markdown_table),
         tex=_text(report, 'report.tex', wording.latex, _latex_table),
-        json=json.dumps(report, allow_nan=False, ensure_ascii=False,
-                        indent=1) + '\n')
+        json=json.dumps(_without_pictures(report), allow_nan=False,
+                        ensure_ascii=False, indent=1) + '\n')
     files = {}
     for end, text in texts.items():
         files[end] = folder / f'report.{end}'
@@ -52,6 +52,15 @@ def write_report(report: Mapping[str, Any], folder: Path) -> Dict[str, Path]:
         data = text.encode('utf-8', 'backslashreplace')
         write_whole(files[end], lambda part: part.write_bytes(data))
     return files
+
+
+def _without_pictures(report: Mapping[str, Any]) -> Dict[str, Any]:
+    """Which images are shown stays, their pixels are in the page."""
+    shown = {
+        kind: [{k: v for k, v in p.items() if k != 'picture'} for p in images]
+        for kind, images in (report.get('pictures') or {}).items()
+    }
+    return dict(report, pictures=shown)
 
 
 def summary(report: Mapping[str, Any]) -> RenderableType:

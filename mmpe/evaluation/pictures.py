@@ -13,9 +13,11 @@ from matplotlib.patches import Rectangle
 
 from .measure import Measured
 from .objects import Objects
+from .wording import short
 
 COLUMNS = 3  # more are too small on a phone
-RIGHT, WRONG, TRUTH, MISSED = '#1a7f37', '#cf222e', '#0969da', '#bf8700'
+# Told apart by most colour-blind people; what is missed is dashed, too.
+RIGHT, WRONG, TRUTH, MISSED = '#0072b2', '#d55e00', '#222222', '#8e44ad'
 
 
 def choose(runs: Sequence[Measured], number: int,
@@ -70,7 +72,7 @@ def draw(image: int, runs: Sequence[Measured], names: Sequence[str],
     for panel in panels:
         panel.set_axis_off()
     for panel, title in zip(panels, titles):
-        panel.set_title(_short(title), fontsize=9, parse_math=False)
+        panel.set_title(short(title, 28), fontsize=9, parse_math=False)
         panel.set_xlim(0, width)
         panel.set_ylim(height, 0)
         panel.set_aspect('equal')
@@ -121,13 +123,9 @@ def _box(panel, box: np.ndarray, colour: str, text: str,
                   linestyle='--' if dashed else '-'))
     if text:
         panel.text(
-            x, y, _short(text), fontsize=5, color='white', va='bottom',
+            x, y, short(text, 28), fontsize=5, color='white', va='bottom',
             clip_on=True, parse_math=False,
             bbox=dict(facecolor=colour, edgecolor='none', pad=0.6))
-
-
-def _short(text: str, most: int = 28) -> str:
-    return text if len(text) <= most else text[:most - 1] + '…'
 
 
 def _read(folder: Optional[Path], name: str) -> Optional[np.ndarray]:

@@ -142,8 +142,12 @@ def test_verdicts_say_what_they_rest_on(three, texts):
     assert 'the other 8' in text and 'pegnever' in text
 
 
-def test_json_is_the_report(three, texts):
-    assert json.loads(texts['json']) == json.loads(json.dumps(three))
+def test_json_is_the_report_without_pixels(three, texts):
+    plain = json.loads(json.dumps(three))
+    for images in plain['pictures'].values():
+        for image in images:
+            del image['picture']
+    assert json.loads(texts['json']) == plain
 
 
 def test_nothing_is_fetched_and_nothing_runs(texts):
