@@ -4,7 +4,6 @@ A RUN is a work dir as train.py and test.py leave it, or
 NAME=predictions.bbox.json with --ann. Runs whose configs differ in the seed
 alone are one method.
 """
-import sys
 from argparse import Namespace
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +29,10 @@ def parse_args() -> Namespace:
         metavar='RUN',
         help='work dir, or NAME=predictions.bbox.json')
     parser.add_argument(
-        '--out', required=True, help='folder for report.html, .md, .tex, .json')
+        '--out',
+        required=True,
+        metavar='DIR',
+        help='folder for report.html, .md, .tex and .json')
     parser.add_argument(
         '--baseline',
         metavar='NAME',

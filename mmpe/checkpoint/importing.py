@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 import torch
 from mmengine.config import Config, ConfigDict
 from mmengine.registry import DATASETS, MODELS, init_default_scope
-from torch import Tensor, nn
+from torch import nn
 
 from mmpe import __version__
 from mmpe.engine.check_checkpoint import Untrusted, read_checkpoint

@@ -1,6 +1,6 @@
 """Whether an import starts as the very function of its source."""
 import inspect
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from torch import nn
 

@@ -1,6 +1,6 @@
 """What runs say of each other, as the parts of a report."""
 import math
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 

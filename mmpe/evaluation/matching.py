@@ -5,7 +5,7 @@ Python loop over images, classes and sizes takes minutes, and faster-coco-eval
 does not hand out what it matched.
 """
 from dataclasses import dataclass
-from typing import List, Optional, Tuple
+from typing import List, Tuple
 
 import numpy as np
 from pycocotools import mask as mask_utils
