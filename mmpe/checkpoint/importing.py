@@ -25,6 +25,9 @@ from .sources import Source
 from .unwrap import find_tensors
 
 
+UNSEEN = 'what names and shapes do not show, such as heads, is as in CONFIG'
+
+
 def build_model(cfg: Config) -> nn.Module:
     """The model of a config with the values that training would begin with,
     but without downloading any. The same ones each time.
@@ -102,7 +105,7 @@ def import_checkpoint(cfg: Config,
         container=container,
         entries=entries,
         reasons=reasons_against(model, cfg.model, origin, entries, theirs),
-        assumed=list(origin.assumed))
+        assumed=[*origin.assumed, *([] if theirs else [UNSEEN])])
     out = dict(
         meta=dict(
             mmpe_version=__version__,
