@@ -88,6 +88,8 @@ def main() -> None:
         if args.cfg_options:
             merge_options(cfg, args.cfg_options)
         source = find_source(args.checkpoint)
+        if out.exists() and out.samefile(source.path):
+            raise UsageError(f'{out} is the checkpoint that is imported')
         model = build_model(cfg)
         checkpoint, report, origin = import_checkpoint(
             cfg, source, model, args.source, args.source_grid, args.trust)

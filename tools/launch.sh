@@ -21,7 +21,7 @@ slurm_usage() {
 
 # require_file WHAT PATH; an address such as https://... is no file of ours.
 require_file() {
-    [[ $2 == *://* || -f $2 ]] || fail "no such $1 file: $2"
+    [[ $2 == *::* || $2 == *://* || -f $2 ]] || fail "no such $1 file: $2"
 }
 
 # require_number NAME VALUE LOWEST

@@ -189,7 +189,7 @@ def report():
                                     for name in DETECTION.configs),
                '--out', str(OUT / 'report')]
     print('   $ python', shlex.join(command), flush=True)
-    done = subprocess.run([sys.executable, *command])
+    done = subprocess.run([sys.executable, '-W', 'ignore', *command])
     if done.returncode:
         raise StepFailed('quickstart: error: tools/report.py failed with '
                          f'status {done.returncode}')

@@ -92,9 +92,10 @@ def _against_encodings(model: nn.Module, cfg: Mapping,
                 for item in rest]
     neutral = tuple(f'{name}.' for name, e in model.named_modules()
                     if getattr(e, 'changes_nothing', False))
-    reasons += [f'{name} is new' for name in sorted(new)
-                if 'positional_encoding.' in name
-                and not name.startswith(neutral)][:1]
+    if not reasons:
+        reasons += [f'{name} is new' for name in sorted(new)
+                    if 'positional_encoding.' in name
+                    and not name.startswith(neutral)][:1]
     memory = cfg.get('memory_positional_encoding', 'same')
     if memory != 'same' or 'memory_positional_encoding' in lists and lists[
             'memory_positional_encoding'].encodings:

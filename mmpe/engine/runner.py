@@ -1,6 +1,8 @@
 """From a config to a runner that can start."""
 import logging
 
+import mmcv
+import mmdet
 from mmdet.utils import setup_cache_size_limit_of_dynamo
 from mmengine.config import Config
 from mmengine.logging import print_log
@@ -8,6 +10,7 @@ from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 from torch import nn
 
+import mmpe
 from .check_checkpoint import check_weights, read_checkpoint
 from .check_config import config_errors
 from .check_data import check_data
@@ -38,6 +41,15 @@ def warn_of_padding(model: nn.Module) -> None:
             return
 
 
+def _log_versions(runner: Runner) -> None:
+    """Of the packages that MMEngine's report of the environment leaves out; a
+    report on runs compares them."""
+    versions = dict(MMDetection=mmdet.__version__, MMCV=mmcv.__version__,
+                    mmpe=mmpe.__version__)
+    lines = [f'\n    {name}: {version}' for name, version in versions.items()]
+    runner.logger.info('Versions:' + ''.join(lines))
+
+
 def build_runner(cfg: Config, *phases: str) -> Runner:
     """Join the processes of the run, build its runner and check what it
     starts from.
@@ -63,6 +75,7 @@ def build_runner(cfg: Config, *phases: str) -> Runner:
     with config_errors(cfg):
         runner = (RUNNERS.build(cfg) if 'runner_type' in cfg else
                   Runner.from_cfg(cfg))
+    _log_versions(runner)
     warn_of_padding(runner.model)
     check_weights(runner, complete='test' in phases)
     check_data(runner, *phases)

@@ -17,7 +17,7 @@ from .published import ROWS, PublishedRow
 from .report import Entry, Progress, Settings, build
 from .run import Run, read_runs
 from .same_work import Finding, same_work
-from .tested_data import pipeline_of, setting
+from .tested_data import dataset_of, pipeline_of, setting
 from .training_log import TrainingLog, read_training_log
 
 # What these say differs, a report can't be made of.
@@ -57,9 +57,7 @@ def make_report(texts: Sequence[str],
     base = methods[0] if baseline is None else find_method(methods, baseline)
     findings = same_work(methods, base)
     _check_data(findings)
-    blamed = {name for f in findings if f.level != 'note'
-              for name in f.differs}
-    attributable = {m.name: m.name not in blamed for m in methods}
+    attributable = _attributable(methods, base, findings)
     folder = Path(images_dir) if images_dir else next(
         (r.images_dir for r in runs if r.images_dir), None)
     logs = {
@@ -76,10 +74,11 @@ def make_report(texts: Sequence[str],
             epochs=method.runs[0].epochs,
             config=method.runs[0].config,
             facts=_facts(method, logs, speed))
-    findings += _other_numbers(runs, report)
+    findings += [*_other_numbers(runs, report), *_test_data(runs, report)]
     report['same_work'] = dict(
         findings=[asdict(f) for f in findings],
         comparable=not any(f.level == 'error' for f in findings),
+        known=None not in attributable.values(),
         attributable=attributable)
     report['curves'] = _curves(methods, base, logs, report['iou_types'][0])
     for kind, results in report['results'].items():
@@ -87,6 +86,45 @@ def make_report(texts: Sequence[str],
             methods, results['methods'], str(runs[0].ann_file))
     report['published'] = _published(runs) if published else []
     return report
+
+
+def _attributable(methods: Sequence[Method], base: Method,
+                  findings: Sequence[Finding]) -> Dict[str, Optional[bool]]:
+    """Whether nothing but the encodings differs from the baseline; None where
+    a run has no config to tell."""
+    blamed = {name for f in findings if f.level != 'note'
+              for name in f.differs}
+    bare = {m.name for m in methods for run in m.runs if run.any_cfg is None}
+    return {
+        m.name: False if m.name in blamed else
+        None if {m.name, base.name} & bare else True for m in methods
+    }
+
+
+def _test_data(runs: Sequence[Run],
+               report: Mapping[str, Any]) -> List[Finding]:
+    """Tests of a part of the images, or of those of the training."""
+    images = report['data']['images']
+    part = {
+        run.name: f'{run.metrics["num_images"]} of {images}; in the others '
+        'it has found nothing' for run in runs
+        if isinstance(run.metrics.get('num_images'), int)
+        and run.metrics['num_images'] < images
+    }
+    seen = {
+        run.name: Path(own).name for run in runs
+        for own in [dataset_of(run.any_cfg, 'train_dataloader').get(
+            'ann_file')]
+        if own and own == dataset_of(run.cfg).get('ann_file')
+    }
+    found = []
+    if part:
+        found.append(Finding('error', 'tested on a part of the images', part,
+                             ()))
+    if seen:
+        found.append(Finding('note', 'tested on the images of the training: '
+                             'this says nothing of others', seen, ()))
+    return found
 
 
 def _other_numbers(runs: Sequence[Run],

@@ -46,21 +46,34 @@ def by_threshold(precisions: Precisions) -> np.ndarray:
     return mean_of_classes(precisions.by_threshold)
 
 
+def seed_spread(methods: Sequence[MeasuredMethod]) -> Optional[float]:
+    """The standard deviation of AP between seeds, of all methods that have
+    several together; None if none has."""
+    values = [m.values('AP')[0] for m in methods]
+    degrees = sum(len(v) - 1 for v in values)
+    squares = sum(((v - v.mean())**2).sum() for v in values)
+    return float(math.sqrt(squares / degrees)) if degrees else None
+
+
 def compare(method: MeasuredMethod, base: MeasuredMethod, objects: Objects,
-            margin: float, attributable: bool) -> Dict[str, Any]:
-    """A method against the baseline."""
+            margin: float, attributable: Optional[bool],
+            spread: Optional[float]) -> Dict[str, Any]:
+    """A method against the baseline.
+
+    Args:
+        method (MeasuredMethod): The method.
+        base (MeasuredMethod): The baseline.
+        objects (Objects): The ground truth.
+        margin (float): Differences in AP up to this are as good as none.
+        attributable (bool, optional): See :func:`judge`.
+        spread (float, optional): What :func:`seed_spread` gives of all runs.
+    """
     n = len(objects.image_ids)
     found = against(method, base, all_metrics, n)
-    spreads = [s for s in (method.seed_spread(), base.seed_spread())
-               if s is not None]
     ap = found[0]
     verdict = None
     if ap is not None:
-        known = ap.covers_seeds and spreads
-        verdict = vars(judge(
-            ap, margin, attributable,
-            math.sqrt(np.mean(np.square(spreads))) if known else None))
-        verdict['seeds_needed_assume'] = not known
+        verdict = vars(judge(ap, margin, attributable, spread, n))
     return dict(
         method=method.name,
         baseline=base.name,
@@ -83,7 +96,7 @@ def _classes(method: MeasuredMethod, base: MeasuredMethod,
     for k, d in enumerate(found):
         objects_of = int(objects.counts[k])
         line = dict(name=objects.class_names[k], objects=objects_of,
-                    **(number(d) or dict(value=None)))
+                    **(number(_with_interval(d)) or dict(value=None)))
         (small if objects_of < FEW_OBJECTS else lines).append(line)
     tested = [line for line in lines if line['value'] is not None]
     for line, stands in zip(tested, discoveries([x['p'] for x in tested])):
@@ -162,12 +175,13 @@ def _compared(numbers: Dict[str, List[np.ndarray]],
                        theirs[:, 1:, k], num_images)
             for k in range(own.shape[2])
         ]
-        # A difference in one image alone has no interval.
-        out['differences'][name] = [
-            None if d is None or (d.value and not d.image_error) else
-            number(d) for d in found
-        ]
+        out['differences'][name] = [number(_with_interval(d)) for d in found]
     return out
+
+
+def _with_interval(d: Optional[Difference]) -> Optional[Difference]:
+    """None for a difference in one image alone, whose resamples are alike."""
+    return None if d is None or (d.value and not d.error) else d
 
 
 def _mean_ap(runs: Sequence[Measured], weights: np.ndarray

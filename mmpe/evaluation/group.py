@@ -33,7 +33,8 @@ class Method:
 def group_runs(runs: Sequence[Run]) -> List[Method]:
     """The methods of some runs, in the order in which they first come.
 
-    Runs without a config are one method each. A method is called as its
+    Files of predictions under one name are one method; other runs without a
+    config are one each. A method is called as its
     config is, without the words that all begin or end with, or, if another is
     called so, as its config and its first run.
     """
@@ -42,7 +43,7 @@ def group_runs(runs: Sequence[Run]) -> List[Method]:
         groups.setdefault(_key(run), []).append(run)
     methods = [
         Method(
-            group[0].config or group[0].name, tuple(group),
+            group[0].config or group[0].label or group[0].name, tuple(group),
             None if group[0].any_cfg is None else encodings_in_words(
                 _tested(group[0]))) for group in groups.values()
     ]
@@ -95,7 +96,7 @@ def _tested(run: Run) -> Any:
 def _key(run: Run) -> Any:
     settings = settings_of(run)
     if settings is None:
-        return run.name
+        return run.label or run.name
     return json.dumps(
         [settings, encodings_of(_tested(run)),
          content_of(run.load_from or '')],

@@ -129,11 +129,6 @@ class MeasuredMethod:
         return (np.stack([100 * number(r.plain)[0] for r in self.runs]),
                 np.stack([100 * number(r.drawn) for r in self.runs]))
 
-    def seed_spread(self) -> Optional[float]:
-        """Standard deviation of AP between the seeds."""
-        values = self.values('AP')[0]
-        return float(values.std(ddof=1)) if len(values) > 1 else None
-
 
 def against(own: MeasuredMethod, base: Optional[MeasuredMethod],
             number: Callable[[Precisions], np.ndarray],

@@ -8,7 +8,8 @@ import numpy as np
 from mmpe import __version__
 from mmpe.engine.usage_error import UsageError
 from .compare import draw_images
-from .findings import by_threshold, compare, own_numbers, where
+from .findings import (by_threshold, compare, own_numbers, seed_spread,
+                       where)
 from .measure import Measured, MeasuredMethod, measure
 from .objects import Objects, read_detections, read_objects
 from .pictures import choose, draw
@@ -57,7 +58,7 @@ def build(entries: Sequence[Entry],
           ann_file: Path,
           baseline: Optional[str],
           settings: Settings,
-          attributable: Mapping[str, bool],
+          attributable: Mapping[str, Optional[bool]],
           images_dir: Optional[Path] = None,
           progress: Progress = lambda what: lambda n: None) -> Dict[str, Any]:
     """Measure runs and compare methods.
@@ -69,7 +70,8 @@ def build(entries: Sequence[Entry],
             Defaults to the first.
         settings (Settings): How.
         attributable (Mapping[str, bool]): Of each method, whether nothing but
-            its encodings differs from the baseline's.
+            its encodings differs from the baseline's; None if that isn't
+            known.
         images_dir (Path, optional): Where the images are.
         progress (Callable): From what is done next, with resamples, to a
             function that is told how many of them are done.
@@ -140,8 +142,9 @@ def _method(name: str, entries: Sequence[Entry],
 
 def _results(methods: Sequence[MeasuredMethod], baseline: str,
              objects: Objects, weights: np.ndarray, settings: Settings,
-             attributable: Mapping[str, bool]) -> Dict[str, Any]:
+             attributable: Mapping[str, Optional[bool]]) -> Dict[str, Any]:
     base = next(m for m in methods if m.name == baseline)
+    spread = seed_spread(methods)
     n = len(objects.image_ids)
     return dict(
         methods={
@@ -157,7 +160,7 @@ def _results(methods: Sequence[MeasuredMethod], baseline: str,
         },
         comparisons=[
             compare(m, base, objects, settings.margin,
-                    attributable.get(m.name, False)) for m in methods
+                    attributable.get(m.name), spread) for m in methods
             if m is not base
         ],
         where=where(methods, base, objects, weights))

@@ -44,6 +44,8 @@ class Run:
         versions (dict[str, str]): Of the software that tested, and the GPU.
         train_versions (dict[str, str]): Of the software that trained.
         processes (int, optional): That trained.
+        label (str, optional): The name that a file was given; those of one
+            name are seeds of one method.
     """
     name: str
     path: Path
@@ -64,6 +66,7 @@ class Run:
     versions: Dict[str, str] = field(default_factory=dict)
     train_versions: Dict[str, str] = field(default_factory=dict)
     processes: Optional[int] = None
+    label: Optional[str] = None
 
     @property
     def any_cfg(self) -> Optional[Config]:
@@ -84,7 +87,8 @@ def read_runs(texts: Sequence[str], ann: Optional[str] = None) -> List[Run]:
     runs = [read_run(text, ann) for text in texts]
     for path, count in Counter(run.path.resolve() for run in runs).items():
         named = [run for run in runs if run.path.resolve() == path]
-        if count > 1 and path.is_dir():
+        labels = Counter(run.label for run in named)
+        if max(labels.values()) > 1:
             raise UsageError(f'{named[0].path} is given {count} times; as two '
                              'runs it would count as two seeds')
     depth = 1
@@ -97,10 +101,11 @@ def read_runs(texts: Sequence[str], ann: Optional[str] = None) -> List[Run]:
             if counts[run.name] > 1 and run.path.is_dir() else run
             for run in runs
         ]
-    for name, count in Counter(run.name for run in runs).items():
-        if count > 1:
-            raise UsageError(f'{count} runs are called {name}: give each '
-                             'name=predictions.bbox.json another name')
+    counts, numbers = Counter(run.name for run in runs), Counter()
+    for i, run in enumerate(runs):
+        if counts[run.name] > 1:  # files under one name are seeds
+            numbers[run.name] += 1
+            runs[i] = replace(run, name=f'{run.name} {numbers[run.name]}')
     return runs
 
 
@@ -134,7 +139,7 @@ def read_run(text: str, ann: Optional[str] = None) -> Run:
     if ann is None:
         raise UsageError(f'{text} comes without a config: say with --ann '
                          'which annotation file it is about')
-    return Run(name, Path(file), _beside(Path(file)), Path(ann))
+    return Run(name, Path(file), _beside(Path(file)), Path(ann), label=name)
 
 
 def _beside(file: Path) -> Dict[str, Path]:

@@ -4,6 +4,9 @@ from typing import Optional
 
 from .compare import SEED_SPREAD, Difference, seeds_needed
 
+ENOUGH_IMAGES = 1000
+"""From how many on a data set is taken to be like COCO's."""
+OF_COCO = ' on COCO and more on less data'
 BETTER, WORSE, EQUAL, UNCLEAR = ('better', 'worse', 'equal within the margin',
                                  "can't tell")
 
@@ -17,28 +20,40 @@ class Verdict:
             or ``"can't tell"``.
         about (str): ``'these checkpoints'`` or ``'the encoding'``.
         reason (str): A sentence or two.
+        attributable (bool): Whether it is known that nothing but the
+            encodings differs.
+        seed_spread (float, optional): The standard deviation between seeds
+            that ``seeds_needed`` takes; None if nothing is known of it.
+        spread_is_assumed (bool): Whether no runs show it.
         seeds_needed (int, optional): How many seeds a side the observed
-            difference would need; None if no number up to 100 is enough.
-        attributable (bool): Whether nothing but the encodings differs.
+            difference would need; None if no number up to 100 is enough, or
+            the spread isn't known.
     """
     word: str
     about: str
     reason: str
-    seeds_needed: Optional[int]
     attributable: bool
+    seed_spread: Optional[float]
+    spread_is_assumed: bool
+    seeds_needed: Optional[int]
 
 
-def judge(d: Difference, margin: float, attributable: bool,
-          seed_spread: Optional[float] = None) -> Verdict:
+def judge(d: Difference,
+          margin: float,
+          attributable: Optional[bool],
+          seed_spread: Optional[float] = None,
+          num_images: int = ENOUGH_IMAGES) -> Verdict:
     """Judge a difference in AP.
 
     Args:
         d (Difference): In points of AP.
         margin (float): Differences up to this are as good as none. Two
             one-sided tests at 5% must show that it isn't larger.
-        attributable (bool): Whether nothing but the encodings differs.
+        attributable (bool, optional): Whether nothing but the encodings
+            differs; None if that isn't known.
         seed_spread (float, optional): Standard deviation between seeds, where
-            runs show it. Defaults to what is assumed.
+            runs show it. Defaults to what COCO is known for.
+        num_images (int): Of the data set; of few, nothing is assumed.
     """
     low, high = d.interval()
     inner = d.interval(0.9)
@@ -61,11 +76,22 @@ def judge(d: Difference, margin: float, attributable: bool,
                    'training are both in it.')
     else:
         about = 'these checkpoints'
-        reason += ('. It is of the images alone: the noise of training, about '
-                   f'0.3 AP between two seeds, is not in it; {about} are '
-                   'compared, not ways to train.')
-    if not attributable:
+        noise = (f'about 0.3 AP between two seeds{OF_COCO}'
+                 if seed_spread is None else
+                 f'{seed_spread:.2f} AP from seed to seed of these runs '
+                 '(standard deviation)')
+        reason += (f'. It is of the images alone: the noise of training, '
+                   f'{noise}, is not in it; {about} are compared, not ways to '
+                   'train.')
+    if attributable is None:
+        reason += (' Without configs it is not known whether anything but the '
+                   'encodings differs.')
+    elif not attributable:
         reason += (' Not attributable to the encoding: the methods differ in '
-                   'more, see below.')
-    spread = SEED_SPREAD if seed_spread is None else seed_spread
-    return Verdict(word, about, reason, seeds_needed(d, spread), attributable)
+                   'more, see “Same work?”.')
+    assumed = seed_spread is None
+    if assumed and num_images >= ENOUGH_IMAGES:
+        seed_spread = SEED_SPREAD
+    needed = None if seed_spread is None else seeds_needed(d, seed_spread)
+    return Verdict(word, about, reason, bool(attributable), seed_spread,
+                   assumed, needed)

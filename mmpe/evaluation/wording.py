@@ -118,12 +118,16 @@ def seeds_sentence(comparison: Mapping[str, Any]) -> str:
     """How many seeds would tell the observed difference from none."""
     verdict = comparison['verdict']
     n = verdict['seeds_needed']
-    spread = ('that AP varies by 0.15 between seeds (standard deviation), '
-              'which is assumed'
-              if verdict['seeds_needed_assume'] else
-              'the spread between seeds that these runs show')
+    if verdict['seed_spread'] is None:
+        return ('How many seeds a difference of this size would need is not '
+                'known: on so few images AP may vary much between seeds.')
+    spread = (f'that AP varies by {verdict["seed_spread"]:.2f} between seeds '
+              '(standard deviation), which '
+              + ('is assumed' if verdict['spread_is_assumed'] else
+                 'these runs show'))
     if n is None:
         return ('On these images not even 100 seeds a side would tell a '
-                f'difference of this size from none, given {spread}.')
+                f'difference of this size from no difference, given {spread}.')
     return (f'A difference of this size would need {few(n, "seed")} a side '
-            f'to be told from none on these images, given {spread}.')
+            f'to be told from no difference on these images, given {spread}.'
+            )

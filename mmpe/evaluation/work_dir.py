@@ -8,7 +8,7 @@ from mmengine.config import Config
 
 from mmpe.engine.config_text import read_config_text
 
-_HEAD_LINES = 400  # of a log: the environment is in the first hundred
+_HEAD_LINES = 4000  # of a log: versions come after the whole config
 _VERSIONS = ('Python', 'PyTorch', 'TorchVision', 'OpenCV', 'NVCC', 'MMEngine',
              'MMCV', 'MMDetection', 'mmpe')
 

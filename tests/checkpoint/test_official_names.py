@@ -2,6 +2,7 @@
 import re
 from pathlib import Path
 
+import classifiers  # noqa: F401  first, for MMPretrain
 import pytest
 import torch
 from mmengine.config import Config

@@ -119,7 +119,7 @@ class Maker:
                 'alone: the noise of training, about 0.3 AP between two '
                 'seeds, is not in it.',
                 seeds_needed=None if i % 2 else 7, attributable=i % 2 > 0,
-                seeds_needed_assume=not sure),
+                seed_spread=0.15, spread_is_assumed=not sure),
             classes=large,
             small_classes=[c for c in classes if c['objects'] < 20] + [
                 dict(name=k, objects=0, value=None)

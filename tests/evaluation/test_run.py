@@ -6,6 +6,7 @@ from mmengine.utils.dl_utils import collect_env
 from work_dirs import LOG, SAMPLE, add_test, config, make_run
 
 from mmpe.engine.usage_error import UsageError
+from mmpe.evaluation.group import group_runs
 from mmpe.evaluation.run import read_run, read_runs
 
 ANN = SAMPLE / 'annotations_train16.json'
@@ -176,9 +177,20 @@ def test_names_are_unique(tmp_path):
     with pytest.raises(UsageError, match='given 2 times'):
         read_runs([str(dirs[0]), f'{dirs[0]}/'])
     file = f'{dirs[0]}/predictions.bbox.json'
-    with pytest.raises(UsageError, match='2 runs are called a:'):
+    with pytest.raises(UsageError, match='given 2 times'):
         read_runs([f'a={file}', f'a={file}'], str(ANN))
     assert len(read_runs([f'a={file}', f'b={file}'], str(ANN))) == 2
+
+
+def test_files_under_one_name_are_seeds(tmp_path):
+    files = [make_run(tmp_path / name) / 'predictions.bbox.json'
+             for name in ('x', 'y', 'z')]
+    runs = read_runs([f'a={files[0]}', f'b={files[1]}', f'a={files[2]}'],
+                     str(ANN))
+    assert [run.name for run in runs] == ['a 1', 'b', 'a 2']
+    methods = group_runs(runs)
+    assert [m.name for m in methods] == ['a', 'b']
+    assert [len(m.runs) for m in methods] == [2, 1]
 
 
 def test_the_log_is_like_those_of_mmengine():
