@@ -58,12 +58,10 @@ import json
 import sys
 import torch
 import mmpe
-from mmpe.engine import allow_checkpoint_classes
 from mmdet.apis import DetInferencer, inference_detector, init_detector
 from mmengine.hub import get_model
 
 config, checkpoint, name, image = sys.argv[1:]
-allow_checkpoint_classes()
 
 
 def predict(*args, **kwargs):

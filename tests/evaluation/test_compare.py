@@ -104,6 +104,19 @@ def test_what_is_not_the_encodings_is_not_attributed_to_it():
     assert 'Not attributable to the encoding' in verdict.reason
 
 
+def test_seeds_needed_take_what_runs_show():
+    d = made(1., 0.2, seeds=(1, 3))
+    assumed = judge(d, 0.3, True)
+    assert assumed.spread_is_assumed and assumed.seed_spread == 0.15
+    shown = judge(d, 0.3, True, seed_spread=2.)
+    assert not shown.spread_is_assumed
+    assert '2.00 AP from seed to seed' in shown.reason
+    assert shown.seeds_needed > assumed.seeds_needed
+    # 0.3 AP between two seeds is COCO's, and not that of 16 images.
+    few = judge(d, 0.3, True, num_images=16)
+    assert few.seed_spread is None and few.seeds_needed is None
+
+
 def test_seeds_needed():
     assert seeds_needed(made(1., 0.), 0.15) == 3
     few = seeds_needed(made(0.2, 0.), 0.15)

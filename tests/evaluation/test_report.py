@@ -161,6 +161,11 @@ def test_files_without_configs(tmp_path, tool):
                      f'two={tmp_path}/b.bbox.json', '--ann', ann)
     assert [m['name'] for m in report['methods']] == ['one', 'two']
     assert report['methods'][0]['facts'].get('parameters') is None
+    verdict = report['results']['bbox']['comparisons'][0]['verdict']
+    assert not verdict['attributable']
+    assert 'Without configs it is not known' in verdict['reason']
+    page = (tmp_path / 'report/report.html').read_text()
+    assert 'nothing differs but the encodings' not in page
 
 
 @pytest.mark.parametrize('empty', [[0], [0, 1]])
@@ -172,6 +177,33 @@ def test_runs_that_found_nothing(work_dir, tool, empty):
     report, _ = tool(*runs)
     ap = report['results']['bbox']['methods']['detr']['numbers']['AP']
     assert ap['value'] == 0
+
+
+def test_a_test_of_a_part_of_the_images_is_named(work_dir, tool):
+    folder = work_dir('a')
+    (folder / 'metrics.json').write_text('{"num_images": 4}')
+    report, _ = tool(folder)
+    finding, = report['same_work']['findings']
+    assert finding['level'] == 'error'
+    assert finding['values']['a'].startswith('4 of ')
+
+
+def test_a_test_on_the_training_images_is_named(work_dir, tool, tmp_path):
+    ann = tmp_path / 'data/annotations.json'
+    more = f'train_dataloader = dict(dataset=dict(ann_file={str(ann)!r}))'
+    report, _ = tool(work_dir('a', more=more))
+    finding, = report['same_work']['findings']
+    assert 'images of the training' in finding['what']
+
+
+def test_spread_of_the_baselines_seeds_is_taken(work_dir, tool):
+    runs = [work_dir(f'a{i}', seed=i, shift=0.05 + i / 10) for i in range(3)]
+    report, _ = tool(*runs, work_dir('b', PEG, config='peg.py'))
+    values = report['results']['bbox']['methods']['detr']['numbers']['AP']
+    verdict = report['results']['bbox']['comparisons'][0]['verdict']
+    assert verdict['seed_spread'] == pytest.approx(
+        np.std(list(values['runs'].values()), ddof=1))
+    assert verdict['about'] == 'these checkpoints'
 
 
 def test_one_run_only(work_dir, tool):
