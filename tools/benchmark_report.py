@@ -19,7 +19,8 @@ import numpy as np
 
 from mmpe.evaluation.average_precision import average_precisions
 from mmpe.evaluation.matching import match
-from mmpe.evaluation.objects import read_detections, read_objects
+from mmpe.evaluation.detections import read_detections
+from mmpe.evaluation.objects import read_objects
 from mmpe.evaluation.report import Entry, Settings, build
 
 
@@ -94,7 +95,7 @@ def main() -> None:
         for name in 'ab'
     ]
     start = time.perf_counter()
-    build(entries, args.folder / 'annotations.json', None,
+    build(entries, read_objects(str(args.folder / 'annotations.json')), None,
           Settings(args.resamples), {})
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f'two runs, {args.resamples} resamples: '

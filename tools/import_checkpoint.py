@@ -17,12 +17,15 @@ from mmpe.checkpoint.verify import compare_on_image
 from mmpe.engine.check_config import merge_options, read_config
 from mmpe.engine.command_line import Options, Parser, run
 from mmpe.engine.usage_error import UsageError
+from mmpe.engine.whole_files import part_of
 
 
 def grid(text: str) -> tuple:
     """``HxW``."""
-    height, _, width = text.partition('x')
-    return int(height), int(width)
+    height, width = map(int, text.split('x'))
+    if min(height, width) < 1:
+        raise ValueError(text)
+    return height, width
 
 
 def parse_args() -> Namespace:
@@ -88,8 +91,9 @@ def main() -> None:
         if args.cfg_options:
             merge_options(cfg, args.cfg_options)
         source = find_source(args.checkpoint)
-        if out.exists() and out.samefile(source.path):
-            raise UsageError(f'{out} is the checkpoint that is imported')
+        for path in out, part_of(out):  # the latter is written first
+            if path.exists() and path.samefile(source.path):
+                raise UsageError(f'{path} is the checkpoint that is imported')
         model = build_model(cfg)
         checkpoint, report, origin = import_checkpoint(
             cfg, source, model, args.source, args.source_grid, args.trust)
@@ -103,7 +107,7 @@ def main() -> None:
     if args.check and report.is_same_function and not report.check['agrees']:
         raise UsageError('--check: the import should start as the function of '
                          f'its source, but {report.check["says"]}')
-    save(checkpoint, out)
+    save(checkpoint, out.resolve())
     if not args.json:
         print(f'Wrote {out}')
 

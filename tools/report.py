@@ -11,6 +11,7 @@ from pathlib import Path
 import mmpe  # noqa: F401  first: it makes mmcv without ops importable
 from mmengine.logging import MMLogger
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 
 from mmpe.engine.command_line import Parser, run
@@ -65,6 +66,8 @@ def parse_args() -> Namespace:
     if args.resamples < 100:
         raise UsageError('--resamples must be 100 or more, got '
                          f'{args.resamples}')
+    if args.seed < 0:
+        raise UsageError(f'--seed must be 0 or more, got {args.seed}')
     if not 0 < args.margin < 100:
         raise UsageError(f'--margin must be above 0 AP, got {args.margin}')
     return args
@@ -76,7 +79,7 @@ def progress_bars(resamples: int):
     with Progress(console=Console(stderr=True), transient=True) as bars:
 
         def start(what):
-            task = bars.add_task(what, total=resamples)
+            task = bars.add_task(escape(what), total=resamples)
             return lambda done: bars.advance(task, done)
 
         yield start

@@ -36,7 +36,7 @@ def detr_origin(weights: Mapping[str, Tensor]) -> Origin:
     if rpe:
         items.append(rpe)
         assumed.append("iRPE's map and ratio")
-    return Origin(tuple(items), tuple(assumed))
+    return Origin(tuple(items), tuple(assumed), partial=bool(rpe))
 
 
 BOX = {0: 'bbox_head.reg_ffn.layers.0.0', 1: 'bbox_head.reg_ffn.layers.1',

@@ -17,10 +17,13 @@ class Origin:
         assumed (tuple[str, ...]): What the file doesn't show, in words.
             Defaults to nothing.
         unknown (str): Why the encodings can't be told. Defaults to nothing.
+        partial (bool): Whether the items lack arguments that aren't known.
+            Defaults to False.
     """
     items: Tuple[dict, ...] = ()
     assumed: Tuple[str, ...] = ()
     unknown: str = ''
+    partial: bool = False
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,8 @@ def fit(path: str, model: nn.Module, renamed: Mapping[str, Renamed],
             parameters=counts.get(name, 0),
             is_position='positional_encoding.' in name)
         found = weights.pop(name, None)
-        if found is not None and found.shape == own.shape:
+        if (found is not None and found.shape == own.shape
+                and found.is_floating_point() == own.is_floating_point()):
             out[name] = _alone(found.detach().to(own.dtype))
             item = renamed.get(name)
             sources = () if item is None else item.sources
@@ -91,8 +92,8 @@ def fit(path: str, model: nn.Module, renamed: Mapping[str, Renamed],
             missed = True
             entries.append(
                 Entry(
-                    DROPPED, sources, f'its shape is {tuple(found.shape)}, '
-                    f'{name} of the model needs {tuple(own.shape)}', 0,
+                    DROPPED, sources, f'it is {_kind(found)}, {name} of the '
+                    f'model needs {_kind(own)}', 0,
                     about['is_position'], missed))
         entries.append(Entry(INITIALISED, note=note, is_missed=missed,
                              **about))
@@ -157,6 +158,12 @@ def _owners(model: nn.Module):
     return lambda name: next(
         (kind for start, kind in types.items() if name.startswith(start)),
         'a position encoding')
+
+
+def _kind(tensor: Tensor) -> str:
+    """Shape and type, in words."""
+    number = str(tensor.dtype).rpartition('.')[2]
+    return f'{tuple(tensor.shape)} {number}'
 
 
 def _alone(tensor: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from mmpe import __version__
 from mmpe.engine.check_checkpoint import Untrusted, read_checkpoint
 from mmpe.engine.check_config import config_errors
 from mmpe.engine.usage_error import UsageError
-from mmpe.engine.whole_files import write_whole
+from mmpe.engine.whole_files import part_of, write_whole
 from mmpe.position import PositionEmbedding
 from .families import recognise
 from .family import Origin
@@ -127,7 +127,7 @@ def save(checkpoint: Dict[str, Any], path: Path) -> None:
         with _without_checksums():
             write_whole(path, lambda part: torch.save(checkpoint, part))
     except (OSError, RuntimeError) as error:  # torch's, of a full disk
-        path.with_name(path.name + '.part').unlink(missing_ok=True)
+        part_of(path).unlink(missing_ok=True)
         raise UsageError(f'cannot write {path}: {error}') from error
 
 

@@ -4,11 +4,12 @@ from typing import Any, Mapping, Optional
 
 from torch import Tensor
 
+from mmpe import position
 from mmpe.engine.config_text import read_config_text
-from mmpe.position import as_items
 from .detr import SINE
 from .family import Family, Origin
 from .rules import Rule
+from .same_function import lists_of
 
 
 def unknown(weights: Mapping[str, Tensor]) -> Origin:
@@ -22,12 +23,30 @@ OPENMMLAB = Family(
 
 def model_of(meta: Any) -> Optional[Mapping]:
     """The model in the config that MMEngine left in a checkpoint, which is
-    read as data and never run."""
+    read as data and never run; None if there is none that is understood."""
     text = meta.get('cfg') if isinstance(meta, Mapping) else None
     if not isinstance(text, str):
         return None
     model = read_config_text(text).get('model')
-    return model if isinstance(model, Mapping) else None
+    return model if isinstance(model, Mapping) and _is_plain(model) else None
+
+
+def _is_plain(value: Any, depth: int = 0) -> bool:
+    """Whether keys are text, as those of configs, and lists of encodings are
+    lists of dicts."""
+    if depth > 40:
+        return False
+    if isinstance(value, Mapping):
+        lists = value.get('positional_encoding', {})
+        if not isinstance(lists, Mapping) and not (
+                isinstance(lists, (list, tuple))
+                and all(isinstance(item, Mapping) for item in lists)):
+            return False
+        return all(isinstance(k, str) and _is_plain(v, depth + 1)
+                   for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return all(_is_plain(item, depth + 1) for item in value)
+    return True
 
 
 def origin_of(model: Optional[Mapping], detector: str) -> Origin:
@@ -39,14 +58,13 @@ def origin_of(model: Optional[Mapping], detector: str) -> Origin:
             so. Without a config, MMDetection's own encoding of that.
     """
     if model is not None:
-        host = model if 'positional_encoding' in model else model.get(
-            'backbone', {})
-        if 'positional_encoding' not in host:
-            return Origin()
-        try:
-            return Origin(tuple(as_items(host['positional_encoding'])))
-        except TypeError:
-            return Origin(unknown='its config is not understood')
+        items = lists_of(model).get('positional_encoding', [])
+        known = [item for item in items if hasattr(
+            position, str(item.get('type')).rpartition('.')[2])]
+        if len(known) < len(items):
+            return Origin(unknown='the source has an encoding that is not '
+                          'known here')
+        return Origin(tuple(items))
     own = {'DETR': SINE, 'DeformableDETR': dict(SINE, offset=-0.5)}
     name = detector.rpartition('.')[2]
     if name not in own:

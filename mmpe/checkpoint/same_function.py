@@ -4,7 +4,10 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from torch import nn
 
+from mmpe import position
+from mmpe.backbones import VisionTransformer
 from mmpe.engine.config_text import differences
+from mmpe.necks import TransformerNeck
 from mmpe.position import PositionEncodingList, as_items, check_items
 from .family import Origin
 from .fit import INITIALISED, RESIZED, Entry
@@ -15,7 +18,10 @@ _SHOWN = {'std', 'init', 'grid', 'num_feats', 'init_cfg', 'row_num_embed',
           'col_num_embed', 'trainable'}
 # Keys of a model's config that change nothing in what its network computes,
 # and those that are compared in another way.
-_APART = {'init_cfg', 'train_cfg', 'test_cfg', 'positional_encoding',
+LIST, MEMORY = 'positional_encoding', 'memory_positional_encoding'
+_HOSTS = {f'mmpe.{cls.__name__}': cls
+          for cls in (VisionTransformer, TransformerNeck)}
+_APART = {'init_cfg', 'train_cfg', 'test_cfg', LIST, MEMORY,
           'frozen_stages', 'norm_eval', 'with_cp', 'num_cp', 'drop_path_rate',
           'ffn_drop', 'dropout', 'attn_drop', 'proj_drop',
           'sync_cls_avg_factor', 'requires_grad', 'use_gt', 'pad_mask'}
@@ -45,18 +51,20 @@ def reasons_against(model: nn.Module, cfg: Mapping, origin: Origin,
                        'were not loaded')
     reasons += [f'{e.name} was resized' for e in entries
                 if e.status == RESIZED][:1]
+    reasons += [f'{name} has numbers that are not finite'
+                for name, p in model.named_parameters()
+                if not p.isfinite().all()][:1]
     if origin.unknown:
         return [*reasons, origin.unknown]
-    new = {e.name for e in entries if e.status == INITIALISED}
-    reasons += _against_encodings(model, cfg, origin.items, new)
-    if source is None:
-        reasons += _against_host(cfg)
-    else:
-        reasons += [
+    if source is not None:
+        reasons += _against_lists(model, cfg, source)
+        return reasons + [
             f'CONFIG has another model.{key} than the source'
             for key, _, _ in differences(_plain(source), _plain(cfg))
         ][:3]
-    return reasons
+    new = {e.name for e in entries if e.status == INITIALISED}
+    reasons += _against_origin(model, cfg, origin, new)
+    return reasons + _against_host(cfg)
 
 
 def host_of(cfg: Mapping) -> Mapping:
@@ -67,46 +75,107 @@ def host_of(cfg: Mapping) -> Mapping:
     return backbone if isinstance(backbone, Mapping) else cfg
 
 
-def _against_encodings(model: nn.Module, cfg: Mapping,
-                       theirs: Sequence[dict], new: set) -> List[str]:
+def lists_of(cfg: Any, at: str = '') -> Dict[str, Any]:
+    """All lists of encodings of a model's config, by the name of the module
+    that they become; hosts without one have their class's default."""
+    out: Dict[str, Any] = {}
+    if isinstance(cfg, (list, tuple)):
+        for i, part in enumerate(cfg):
+            out.update(lists_of(part, f'{at}{i}.'))
+    if not isinstance(cfg, Mapping):
+        return out
+    host = _HOSTS.get(str(cfg.get('type')))
+    if host is not None and LIST not in cfg:
+        default = inspect.signature(host.__init__).parameters[LIST].default
+        out[at + LIST] = as_items(default)
+    for key, value in cfg.items():
+        if key == LIST:
+            out[at + key] = as_items(value)
+        elif key == MEMORY:
+            out[at + key] = value
+        else:
+            out.update(lists_of(value, f'{at}{key}.'))
+    return out
+
+
+def _against_lists(model: nn.Module, cfg: Mapping,
+                   source: Mapping) -> List[str]:
+    """Of a source whose config is known: each of its lists, in order."""
+    own, theirs = lists_of(cfg), lists_of(source)
+    reasons = []
+    for name in sorted({*own, *theirs}):
+        if name.endswith(MEMORY):
+            if own.get(name, 'same') != theirs.get(name, 'same'):
+                reasons.append("the decoder's keys have another encoding")
+        else:
+            reasons += _against_items(model, name, own.get(name, []),
+                                      theirs.get(name, []))
+    return reasons
+
+
+def _against_items(model: nn.Module, name: str, own: Sequence[dict],
+                   theirs: Sequence[dict], partial: bool = False
+                   ) -> List[str]:
+    """Whether a list is the source's, but for what changes nothing."""
+    try:
+        encodings = model.get_submodule(name).encodings
+    except AttributeError:
+        encodings = []
+    aligned = len(encodings) == len(own)
+    reasons, rest = [], list(theirs)
+    for k, item in enumerate(own):
+        # In order: a second one of a kind has a name of its own.
+        if rest and _same(item, rest[0], partial):
+            rest.pop(0)
+        elif not (aligned and encodings[k].changes_nothing):
+            reasons.append(f"{item['type']} is new")
+    return reasons + [
+        f"CONFIG has no {item.get('type')} such as the source's, in its order"
+        for item in rest
+    ]
+
+
+def _against_origin(model: nn.Module, cfg: Mapping, origin: Origin,
+                    new: set) -> List[str]:
+    """Of a source that has no config: one list is known."""
     lists = {
         name: module
         for name, module in model.named_modules()
         if isinstance(module, PositionEncodingList)
+        and not name.endswith(MEMORY)
     }
-    main = next((name for name in lists
-                 if name.split('.')[-1] == 'positional_encoding'), None)
-    default = [dict(type='mmpe.PositionEmbedding')] if main else []
-    items = as_items(host_of(cfg).get('positional_encoding', default))
-    reasons, rest = [], list(theirs)
-    encodings = lists[main].encodings if main else []
-    aligned = len(encodings) == len(items)
-    for k, item in enumerate(items):
-        match = next((t for t in rest if _same(item, t)), None)
-        kind = str(item['type'])
-        if match is not None:
-            rest.remove(match)
-        elif not (aligned and encodings[k].changes_nothing):
-            reasons.append(f'{kind} is new')
-    reasons += [f"CONFIG has no {item['type']} such as the source's"
-                for item in rest]
+    main = next(iter(lists), LIST)
+    default = _HOSTS.get(str(host_of(cfg).get('type')))
+    items = host_of(cfg).get(LIST)
+    if items is None:
+        items = [] if default is None else inspect.signature(
+            default.__init__).parameters[LIST].default
+    reasons = _against_items(model, main, as_items(items), origin.items,
+                             origin.partial)
+    reasons += [f'{name} is new' for name, module in lists.items()
+                if name != main and not all(
+                    e.changes_nothing for e in module.encodings)]
     neutral = tuple(f'{name}.' for name, e in model.named_modules()
                     if getattr(e, 'changes_nothing', False))
     if not reasons:
         reasons += [f'{name} is new' for name in sorted(new)
-                    if 'positional_encoding.' in name
-                    and not name.startswith(neutral)][:1]
-    memory = cfg.get('memory_positional_encoding', 'same')
-    if memory != 'same' or 'memory_positional_encoding' in lists and lists[
-            'memory_positional_encoding'].encodings:
+                    if f'{LIST}.' in name and not name.startswith(neutral)
+                    ][:1]
+    memory = getattr(model, MEMORY, None)
+    if cfg.get(MEMORY, 'same') != 'same' or (
+            isinstance(memory, PositionEncodingList) and memory.encodings):
         reasons.append("the decoder's keys have another encoding")
     return reasons
 
 
-def _same(own: dict, theirs: dict) -> bool:
-    """Whether an item is what is known of the source's."""
-    (cls, other), defaults = check_items([own, theirs]), {}
-    if cls is not other:
+def _same(own: dict, theirs: dict, partial: bool) -> bool:
+    """Whether an item is the source's; with ``partial``, as far as that's
+    arguments are known. A type of the source is looked for in mmpe only: to
+    look elsewhere would import what a file names."""
+    cls = check_items([own])[0]
+    kind = theirs.get('type') if isinstance(theirs, Mapping) else None
+    if not isinstance(kind, str) or cls is not getattr(
+            position, kind.rpartition('.')[2], None):
         return False
     defaults = {
         name: p.default
@@ -114,12 +183,11 @@ def _same(own: dict, theirs: dict) -> bool:
         for name, p in inspect.signature(base.__init__).parameters.items()
         if p.default is not p.empty
     }
-    # iRPE's map and ratio are not in the files of others.
-    compared = set(theirs) if theirs.get(
-        'type') == 'mmpe.ImageRPE' else {*own, *theirs}
-    return all(
-        own.get(key, defaults.get(key)) == theirs.get(key, defaults.get(key))
-        for key in compared - _SHOWN - {'type'})
+    compared = set(theirs) if partial else {*own, *theirs}
+    return not any(
+        True for key in compared - _SHOWN - {'type'} for _ in differences(
+            own.get(key, defaults.get(key)),
+            theirs.get(key, defaults.get(key))))
 
 
 def _against_host(cfg: Mapping) -> List[str]:

@@ -86,9 +86,11 @@ def _fetch(url: str) -> Path:
         raise UsageError(f'{url}: only http, https and file addresses can be '
                          'fetched; download it and give its path')
     name = Path(address.path).name
-    path = Path(torch.hub.get_dir()) / 'checkpoints' / name
     found = re.search(r'-([0-9a-f]{8,})\.', name)
     prefix = found[1] if found else None
+    if prefix is None:  # names such as checkpoint.pth are those of many
+        name = f'{hashlib.sha256(url.encode()).hexdigest()[:10]}_{name}'
+    path = Path(torch.hub.get_dir()) / 'checkpoints' / name
     if path.exists():
         if prefix and not _sha256(path).startswith(prefix):
             raise UsageError(f'{path} has not the hash that its name says: '

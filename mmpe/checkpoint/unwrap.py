@@ -2,6 +2,7 @@
 import re
 from typing import Any, Dict, Iterator, Mapping, Tuple
 
+import torch
 from torch import Tensor
 
 from mmpe.engine.usage_error import UsageError
@@ -30,6 +31,11 @@ def find_tensors(path: str, content: Any) -> Tuple[Dict[str, Tensor], str]:
         UsageError: If there are none.
     """
     for key, tensors in _state_dicts(content, ''):
+        odd = [name for name, t in tensors.items() if t.is_meta
+               or t.layout != torch.strided or t.is_quantized]
+        if odd:
+            raise UsageError(f'{path}: {odd[0]} is no plain tensor: it is '
+                             'sparse, quantized or without numbers')
         return _unwrap(tensors), key
     held = (f'keys {", ".join(map(repr, list(content)[:8]))}' if isinstance(
         content, Mapping) and content else type(content).__name__)
@@ -40,16 +46,15 @@ def _state_dicts(content: Any,
                  at: str) -> Iterator[Tuple[str, Dict[str, Tensor]]]:
     if not isinstance(content, Mapping):
         return
+    for key in CONTAINERS:
+        if key in content:
+            yield from _state_dicts(content[key], f'{at}.{key}'.strip('.'))
     tensors = {
         str(name): value
         for name, value in content.items() if isinstance(value, Tensor)
     }
     if tensors:
         yield at, tensors
-        return
-    for key in CONTAINERS:
-        if key in content:
-            yield from _state_dicts(content[key], f'{at}.{key}'.strip('.'))
 
 
 def _unwrap(tensors: Dict[str, Tensor]) -> Dict[str, Tensor]:

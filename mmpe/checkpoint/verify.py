@@ -76,7 +76,10 @@ def as_source(cfg: Config, origin: Origin) -> Config:
     is_sine = len(items) == 1 and items[0]['type'].endswith(
         'SinePositionalEncoding') and not {'dims', 'order', 'start'
                                            } & set(items[0])
-    if host is cfg.model and is_sine and 'encoder' in cfg.model:
+    # MMDetection's decoder has the encoder's encoding on its keys.
+    is_usual = cfg.model.get('memory_positional_encoding', 'same') == 'same'
+    if (host is cfg.model and is_sine and is_usual
+            and 'encoder' in cfg.model):
         items[0].pop('type')
         dims = cfg.model.encoder.layer_cfg.self_attn_cfg.get(
             'embed_dims', 256)

@@ -45,7 +45,7 @@ def embedding(weights: Mapping[str, Tensor]) -> Origin:
 def irpe_origin(weights: Mapping[str, Tensor]) -> Origin:
     return Origin((dict(type='mmpe.PositionEmbedding'),
                    irpe_item(weights, 'blocks.0.attn')),
-                  ("iRPE's map and ratio", ))
+                  ("iRPE's map and ratio", ), partial=True)
 
 
 def lape_origin(weights: Mapping[str, Tensor]) -> Origin:
@@ -54,7 +54,7 @@ def lape_origin(weights: Mapping[str, Tensor]) -> Origin:
         return Origin((dict(
             type='mmpe.RelativePositionBias', layer_norm=normed), ))
     if 'pos_embed0' in weights:
-        return embedding(weights)
+        return Origin(unknown='the source has a table for each layer')
     return Origin(unknown='the file shows neither the form of LaPE, '
                   'progressive or independent, nor whether its table is '
                   'learned')

@@ -15,13 +15,13 @@ def read_config_text(text: str) -> Dict[str, Any]:
     """
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+        return {
+            node.targets[0].id: _literal(node.value)
+            for node in tree.body if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+        }
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    return {
-        node.targets[0].id: _literal(node.value)
-        for node in tree.body if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-    }
 
 
 def _literal(node: ast.AST) -> Any:
@@ -29,7 +29,8 @@ def _literal(node: ast.AST) -> Any:
         return {k.arg: _literal(k.value) for k in node.keywords if k.arg}
     if isinstance(node, ast.Dict):
         return {
-            _literal(k): _literal(v)
+            k.value if isinstance(k, ast.Constant) else ast.unparse(k):
+            _literal(v)
             for k, v in zip(node.keys, node.values) if k is not None
         }
     if isinstance(node, ast.List):

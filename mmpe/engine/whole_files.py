@@ -32,7 +32,7 @@ def write_whole(path: Union[str, Path], write: Callable[[Path], Any]) -> None:
             ``path`` is still there, and nothing is left beside it.
     """
     path = Path(path)
-    part = path.with_name(path.name + _UNFINISHED)
+    part = part_of(path)
     try:
         write(part)
         _to_disk(part)
@@ -44,6 +44,11 @@ def write_whole(path: Union[str, Path], write: Callable[[Path], Any]) -> None:
     # The new name reaches the disk before anything else is deleted there.
     with suppress(OSError):  # not every file system can
         _to_disk(path.parent)
+
+
+def part_of(path: Path) -> Path:
+    """What is written before it is put in the place of ``path``."""
+    return path.with_name(path.name + _UNFINISHED)
 
 
 def remove_unfinished(folder: Union[str, Path], pattern: str) -> None:

@@ -1,5 +1,6 @@
 """A whole report: what runs are, what they found, how they differ."""
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
@@ -8,7 +9,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 import numpy as np
 import torch
 
-from mmpe.engine.usage_error import UsageError
+from .checks import (attributable, check_data, other_numbers, test_data,
+                     trained_since)
 from .group import Method, find_method, group_runs
 from .model_facts import image_size, images_per_second, model_facts
 from .objects import read_objects
@@ -16,12 +18,9 @@ from .places import share_of_padding
 from .published import ROWS, PublishedRow
 from .report import Entry, Progress, Settings, build
 from .run import Run, read_runs
-from .same_work import Finding, same_work
-from .tested_data import dataset_of, pipeline_of, setting
+from .same_work import same_work
+from .tested_data import pipeline_of, setting
 from .training_log import TrainingLog, read_training_log
-
-# What these say differs, a report can't be made of.
-_OTHER_DATA = ('images', 'categories', 'annotations')
 
 
 def make_report(texts: Sequence[str],
@@ -53,11 +52,14 @@ def make_report(texts: Sequence[str],
         UsageError: If a run can't be read, or the runs are of other data.
     """
     runs = read_runs(texts, ann)
+    objects = read_objects(str(runs[0].ann_file), runs[0].classes)
     methods = group_runs(runs)
     base = methods[0] if baseline is None else find_method(methods, baseline)
     findings = same_work(methods, base)
-    _check_data(findings)
-    attributable = _attributable(methods, base, findings)
+    check_data(findings)
+    findings += [*test_data(runs, len(objects.image_ids)),
+                 *trained_since(methods)]
+    blame = attributable(methods, base, findings)
     folder = Path(images_dir) if images_dir else next(
         (r.images_dir for r in runs if r.images_dir), None)
     logs = {
@@ -67,95 +69,25 @@ def make_report(texts: Sequence[str],
     report = build(
         [Entry(r.name, m.name, r.predictions, _about(r))
          for m in methods for r in m.runs],
-        runs[0].ann_file, base.name, settings, attributable, folder, progress)
+        objects, base.name, settings, blame, folder, progress)
     for method, line in zip(methods, report['methods']):
         line.update(
             encodings=method.encodings,
             epochs=method.runs[0].epochs,
             config=method.runs[0].config,
             facts=_facts(method, logs, speed))
-    findings += [*_other_numbers(runs, report), *_test_data(runs, report)]
+    findings += other_numbers(runs, report)
     report['same_work'] = dict(
         findings=[asdict(f) for f in findings],
         comparable=not any(f.level == 'error' for f in findings),
-        known=None not in attributable.values(),
-        attributable=attributable)
+        known=None not in blame.values(),
+        attributable=blame)
     report['curves'] = _curves(methods, base, logs, report['iou_types'][0])
-    for kind, results in report['results'].items():
+    for results in report['results'].values():
         results['where']['evaluations'] = _evaluations(
-            methods, results['methods'], str(runs[0].ann_file))
+            methods, results['methods'], objects.image_sizes)
     report['published'] = _published(runs) if published else []
     return report
-
-
-def _attributable(methods: Sequence[Method], base: Method,
-                  findings: Sequence[Finding]) -> Dict[str, Optional[bool]]:
-    """Whether nothing but the encodings differs from the baseline; None where
-    a run has no config to tell."""
-    blamed = {name for f in findings if f.level != 'note'
-              for name in f.differs}
-    bare = {m.name for m in methods for run in m.runs if run.any_cfg is None}
-    return {
-        m.name: False if m.name in blamed else
-        None if {m.name, base.name} & bare else True for m in methods
-    }
-
-
-def _test_data(runs: Sequence[Run],
-               report: Mapping[str, Any]) -> List[Finding]:
-    """Tests of a part of the images, or of those of the training."""
-    images = report['data']['images']
-    part = {
-        run.name: f'{run.metrics["num_images"]} of {images}; in the others '
-        'it has found nothing' for run in runs
-        if isinstance(run.metrics.get('num_images'), int)
-        and run.metrics['num_images'] < images
-    }
-    seen = {
-        run.name: Path(own).name for run in runs
-        for own in [dataset_of(run.any_cfg, 'train_dataloader').get(
-            'ann_file')]
-        if own and own == dataset_of(run.cfg).get('ann_file')
-    }
-    found = []
-    if part:
-        found.append(Finding('error', 'tested on a part of the images', part,
-                             ()))
-    if seen:
-        found.append(Finding('note', 'tested on the images of the training: '
-                             'this says nothing of others', seen, ()))
-    return found
-
-
-def _other_numbers(runs: Sequence[Run],
-                   report: Mapping[str, Any]) -> List[Finding]:
-    """Where metrics.json has another AP than the predictions beside it."""
-    found = []
-    for kind, results in report['results'].items():
-        ap = {
-            name: value for method in results['methods'].values()
-            for name, value in ((method['numbers']['AP'] or {}).get(
-                'runs') or {}).items()
-        }
-        for run in runs:
-            theirs = run.metrics.get(f'coco/{kind}_mAP')
-            if isinstance(theirs, float) and theirs >= 0 and abs(
-                    100 * theirs - ap.get(run.name, 100 * theirs)) > 0.05:
-                found.append(
-                    Finding(
-                        'note', f'AP ({kind}) in metrics.json', {
-                            run.name: f'{100 * theirs:.2f}, but the '
-                            f'predictions have {ap[run.name]:.2f}'
-                        }, ()))
-    return found
-
-
-def _check_data(findings: Sequence[Finding]) -> None:
-    for f in findings:
-        if f.level == 'error' and f.what in _OTHER_DATA:
-            values = '; '.join(f'{k}: {v}' for k, v in f.values.items())
-            raise UsageError(f'the runs were tested on other {f.what} '
-                             f'({values}); --ann FILE holds all to one file')
 
 
 def _about(run: Run) -> Dict[str, Any]:
@@ -168,7 +100,8 @@ def _about(run: Run) -> Dict[str, Any]:
         checkpoint_kind=run.checkpoint_kind,
         load_from=run.load_from,
         metrics={k: v for k, v in run.metrics.items()
-                 if isinstance(v, (int, float, str))},
+                 if isinstance(v, str) or isinstance(v, (int, float))
+                 and math.isfinite(v)},
         versions={**run.train_versions, **run.versions})
 
 
@@ -182,7 +115,7 @@ def _facts(method: Method, logs: Mapping[str, TrainingLog],
                               memory_mb='memory').items()
     }
     cfg = method.runs[0].cfg or method.runs[0].train_cfg
-    if cfg is None or 'model' not in cfg:
+    if cfg is None or not isinstance(cfg.get('model'), Mapping):
         return out
     facts = model_facts(cfg)
     out.update(
@@ -207,6 +140,11 @@ def _middle(values: Sequence[Optional[float]]) -> Optional[float]:
     return median(known) if known else None
 
 
+def _all_reach(epochs: Sequence[Optional[int]]) -> Optional[float]:
+    """The median; None if a run never does."""
+    return None if None in epochs else median(epochs)
+
+
 def _curves(methods: Sequence[Method], base: Method,
             logs: Mapping[str, TrainingLog], kind: str) -> Dict[str, Any]:
     """Loss and AP of all runs; when methods reach the AP that the baseline
@@ -224,12 +162,12 @@ def _curves(methods: Sequence[Method], base: Method,
                    for p in log.losses)
     out = dict(runs=runs, x='epoch' if by_epoch else 'iteration')
     best = [ap for run in base.runs for _, ap in runs[run.name]['ap']]
-    if best:
+    if best and by_epoch:
         target = 0.95 * max(best)
         out['epochs_to_reach'] = dict(
             ap=target,
             methods={
-                m.name: _middle([logs[r.name].epochs_to_reach(
+                m.name: _all_reach([logs[r.name].epochs_to_reach(
                     target / 100, kind) for r in m.runs])
                 for m in methods
             })
@@ -237,7 +175,7 @@ def _curves(methods: Sequence[Method], base: Method,
 
 
 def _evaluations(methods: Sequence[Method], results: Mapping[str, Any],
-                 ann_file: str) -> List[Dict[str, Any]]:
+                 sizes: np.ndarray) -> List[Dict[str, Any]]:
     """Methods that are one training, tested in several ways."""
     trainings: Dict[str, List[Method]] = {}
     for method in methods:
@@ -247,13 +185,10 @@ def _evaluations(methods: Sequence[Method], results: Mapping[str, Any],
                 [run.checkpoint, run.cfg.get('model', {}).to_dict()],
                 default=str)
             trainings.setdefault(key, []).append(method)
-    sizes = None
     lines = []
     for own in trainings.values():
         if len(own) < 2:
             continue
-        if sizes is None:
-            sizes = read_objects(ann_file).image_sizes
         lines += [_evaluation(m, results[m.name], sizes) for m in own]
     return lines
 

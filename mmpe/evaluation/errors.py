@@ -10,7 +10,8 @@ import numpy as np
 
 from .average_precision import RECALLS
 from .matching import Matches, overlaps
-from .objects import Detections, Objects
+from .detections import Detections
+from .objects import Objects
 
 KINDS = ('class', 'place', 'both', 'duplicate', 'background', 'missed')
 ENOUGH, LITTLE = 0.5, 0.1

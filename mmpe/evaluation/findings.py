@@ -28,15 +28,15 @@ def number(d: Optional[Difference]) -> Optional[Dict[str, float]]:
 def own_numbers(method: MeasuredMethod, num_images: int) -> Dict[str, Any]:
     """The method's line of the table."""
     found = against(method, None, all_metrics, num_images)
-    values = method.of(all_metrics)[0]
+    values = [100 * all_metrics(r.plain)[0] for r in method.all_runs]
     out = {}
     for k, (metric, d) in enumerate(zip(METRICS, found)):
         line = number(d)
         if line is not None:
             del line['p']
             line['runs'] = {
-                run.name: float(v)
-                for run, v in zip(method.runs, values[:, k])
+                run.name: float(v[k])
+                for run, v in zip(method.all_runs, values)
             }
         out[metric] = line
     return out
@@ -79,7 +79,7 @@ def compare(method: MeasuredMethod, base: MeasuredMethod, objects: Objects,
         baseline=base.name,
         seeds=[len(method.runs), len(base.runs)],
         covers_seeds=bool(ap is not None and ap.covers_seeds),
-        numbers=dict(zip(METRICS, map(number, found))),
+        numbers=dict(zip(METRICS, map(number, map(_with_interval, found)))),
         by_threshold=[
             dict(threshold=float(t), **(number(d) or {}))
             for t, d in zip(THRESHOLDS, against(method, base, by_threshold, n))

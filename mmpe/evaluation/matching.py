@@ -10,7 +10,8 @@ from typing import List, Tuple
 import numpy as np
 from pycocotools import mask as mask_utils
 
-from .objects import Detections, Objects
+from .detections import Detections
+from .objects import Objects
 
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
 SIZES = dict(all=(0, 1e10), small=(0, 32**2), medium=(32**2, 96**2),

@@ -10,7 +10,8 @@ from .average_precision import (METRICS, RECALLS, Precisions,
 from .compare import Difference, difference
 from .errors import Errors, split_errors
 from .matching import THRESHOLDS, Matches, match
-from .objects import Detections, Objects
+from .detections import Detections
+from .objects import Objects
 from .places import found
 
 
@@ -112,11 +113,17 @@ class MeasuredMethod:
     Args:
         name (str): Of the method.
         runs (Sequence[Measured]): At least one.
+        copies (Sequence[Measured]): Runs that found the very same as one of
+            these, which don't count. Defaults to none.
     """
 
-    def __init__(self, name: str, runs: Sequence[Measured]) -> None:
+    def __init__(self,
+                 name: str,
+                 runs: Sequence[Measured],
+                 copies: Sequence[Measured] = ()) -> None:
         self.name = name
         self.runs = list(runs)
+        self.all_runs = [*runs, *copies]
 
     def values(self, metric: str) -> Tuple[np.ndarray, np.ndarray]:
         """In points: of each run, ``(runs, )``, and in each resample of the

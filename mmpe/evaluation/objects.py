@@ -1,11 +1,11 @@
-"""Objects of an annotation file and detections, as arrays."""
+"""Objects of an annotation file, as arrays."""
 import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from pycocotools import mask as mask_utils
@@ -32,6 +32,7 @@ class Objects:
         crowd (ndarray): Whether it is a crowd, bool.
         segmentation (list): As in the file; None where that has none.
         notes (list[str]): What a reader should know of the file.
+        left_out (frozenset): Ids of classes that don't count, as text.
     """
     path: str
     image_ids: List[Any]
@@ -46,6 +47,7 @@ class Objects:
     crowd: np.ndarray
     segmentation: List[Any] = field(repr=False)
     notes: List[str]
+    left_out: frozenset = frozenset()
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -56,40 +58,16 @@ class Objects:
     @cached_property
     def image_numbers(self) -> Dict[str, int]:
         """By id as text, since some tools write ids as text."""
-        return {str(id): i for i, id in enumerate(self.image_ids)}
+        return {key_of(id): i for i, id in enumerate(self.image_ids)}
 
     @cached_property
     def class_numbers(self) -> Dict[str, int]:
-        return {str(id): i for i, id in enumerate(self.class_ids)}
+        return {key_of(id): i for i, id in enumerate(self.class_ids)}
 
     def mask(self, i: int) -> dict:
         """Run lengths of an object's mask."""
-        return _run_lengths(self.segmentation[i],
+        return run_lengths(self.segmentation[i],
                             self.image_sizes[self.image[i]])
-
-
-@dataclass(frozen=True)
-class Detections:
-    """What a run found, in the order of its file.
-
-    Args:
-        path (str): The file.
-        iou_type (str): ``'bbox'`` or ``'segm'``.
-        image (ndarray): Of each detection, the number of its image.
-        label (ndarray): The number of its class.
-        score (ndarray): Its score.
-        box (ndarray): x, y, width and height, ``(n, 4)``.
-        area (ndarray): Of the box or the mask, in pixels.
-        segmentation (list): Run lengths; empty for boxes.
-    """
-    path: str
-    iou_type: str
-    image: np.ndarray
-    label: np.ndarray
-    score: np.ndarray
-    box: np.ndarray
-    area: np.ndarray
-    segmentation: List[dict] = field(repr=False)
 
 
 def read_json(path: str) -> Any:
@@ -106,8 +84,14 @@ def read_json(path: str) -> Any:
         raise UsageError(f'{path} is no JSON, or cut off: {error}') from error
 
 
-def read_objects(path: str) -> Objects:
+def read_objects(path: str,
+                 classes: Optional[Sequence[str]] = None) -> Objects:
     """Read an annotation file in COCO's format.
+
+    Args:
+        path (str): The file.
+        classes (Sequence[str], optional): Names of the classes that count,
+            of those that the file has. Defaults to all.
 
     Raises:
         UsageError: If it isn't one, or an object is of an image or a class
@@ -121,21 +105,36 @@ def read_objects(path: str) -> Objects:
                          'images, annotations and categories')
     notes: List[str] = []
     images = _by_id(path, parts[0], 'image')
-    classes = _by_id(path, parts[2], 'category')
-    image_numbers = {str(x['id']): i for i, x in enumerate(images)}
-    class_numbers = {str(x['id']): i for i, x in enumerate(classes)}
+    kinds = _by_id(path, parts[2], 'category')
     anns = [a for a in parts[1] if not _is_empty(a)]
+    if len(anns) < len(parts[1]):
+        notes.append(f'{len(parts[1]) - len(anns)} annotations have no bbox '
+                     'and are left out')
+    left_out = frozenset()
+    wanted = [x for x in kinds if classes and x.get('name') in classes]
+    if 0 < len(wanted) < len(kinds):
+        notes.append(f'{len(wanted)} of {len(kinds)} classes count, those '
+                     'that the runs were tested on')
+        left_out = frozenset(key_of(x['id']) for x in kinds
+                             if x not in wanted)
+        anns = [a for a in anns
+                if key_of(a.get('category_id')) not in left_out]
+        kinds = wanted
+    image_numbers = {key_of(x['id']): i for i, x in enumerate(images)}
+    class_numbers = {key_of(x['id']): i for i, x in enumerate(kinds)}
     try:
-        image = [image_numbers[str(a['image_id'])] for a in anns]
-        label = [class_numbers[str(a['category_id'])] for a in anns]
+        image = [image_numbers[key_of(a['image_id'])] for a in anns]
+        label = [class_numbers[key_of(a['category_id'])] for a in anns]
         box = np.array([a['bbox'] for a in anns], float).reshape(-1, 4)
+        given = np.array([math.nan if a.get('area') is None else
+                          float(a['area']) for a in anns])
+        sizes = np.array([[x.get('height', math.nan),
+                           x.get('width', math.nan)] for x in images], float)
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f'{path}: an annotation has no bbox of four numbers, or is of '
-            f'another image or category: {error}') from error
-    given = np.array([
-        math.nan if a.get('area') is None else float(a['area']) for a in anns
-    ])
+            'another image or category, or a size is no number: '
+            f'{error}') from error
     if np.isnan(given).any():
         notes.append(f'{int(np.isnan(given).sum())} objects have no area in '
                      'the file: that of the box is taken')
@@ -143,71 +142,24 @@ def read_objects(path: str) -> Objects:
     return Objects(
         path=path,
         image_ids=[x['id'] for x in images],
-        image_sizes=np.array([[x.get('height', math.nan),
-                               x.get('width', math.nan)] for x in images],
-                             float),
+        image_sizes=sizes,
         file_names=[str(x.get('file_name', x['id'])) for x in images],
-        class_ids=[x['id'] for x in classes],
-        class_names=_distinct([str(x.get('name', x['id'])) for x in classes],
-                              [x['id'] for x in classes], notes),
+        class_ids=[x['id'] for x in kinds],
+        class_names=_distinct([str(x.get('name', x['id'])) for x in kinds],
+                              [x['id'] for x in kinds], notes),
         image=np.array(image, int),
         label=np.array(label, int),
         box=box,
         area=area,
         crowd=np.array([bool(a.get('iscrowd', 0)) for a in anns], bool),
         segmentation=[a.get('segmentation') for a in anns],
-        notes=notes)
+        notes=notes,
+        left_out=left_out)
 
 
-def read_detections(path: str, objects: Objects,
-                    iou_type: str = 'bbox') -> Detections:
-    """Read detections in COCO's result format.
-
-    Args:
-        path (str): The file.
-        objects (Objects): What they are compared with.
-        iou_type (str): ``'bbox'`` or ``'segm'``. Defaults to ``'bbox'``.
-
-    Raises:
-        UsageError: If it is no such file, or names images or categories that
-            the annotation file hasn't got.
-    """
-    content = read_json(path)
-    if not isinstance(content, list):
-        raise UsageError(f'{path} is no list of detections')
-    key = 'bbox' if iou_type == 'bbox' else 'segmentation'
-    lacking = [d for d in content if not isinstance(d, dict) or not {
-        'image_id', 'category_id', 'score', key} <= set(d)]
-    if lacking:
-        raise UsageError(f'{path}: a detection needs image_id, category_id, '
-                         f'score and {key}, not {str(lacking[0])[:80]}')
-    image = _numbers(path, objects, 'image', content, objects.image_numbers)
-    label = _numbers(path, objects, 'category', content,
-                     objects.class_numbers)
-    score = np.array([d['score'] for d in content], float)
-    if not np.isfinite(score).all():
-        raise UsageError(f'{path}: {int((~np.isfinite(score)).sum())} scores '
-                         'are not finite')
-    segmentation: List[dict] = []
-    if iou_type == 'segm':
-        segmentation = [
-            _run_lengths(d['segmentation'], objects.image_sizes[i])
-            for d, i in zip(content, image)
-        ]
-        # pycocotools 2.0.11 counts masks in a byte.
-        area = [mask_utils.area(mask) for mask in segmentation]
-        box = mask_utils.toBbox(segmentation) if content else []
-        box = np.asarray(box, float).reshape(-1, 4)
-    else:
-        try:
-            box = np.array([d['bbox'] for d in content], float).reshape(
-                len(content), 4)
-        except (TypeError, ValueError) as error:
-            raise UsageError(
-                f'{path}: a bbox is not four numbers: {error}') from error
-        area = np.prod(box[:, 2:], axis=1)
-    return Detections(path, iou_type, image, label, score, box,
-                      np.asarray(area, float), segmentation)
+def key_of(id: Any) -> str:
+    """An id as text; 1.0, as some tools write it, is 1."""
+    return str(int(id) if isinstance(id, float) and id.is_integer() else id)
 
 
 def _is_empty(annotation: Any) -> bool:
@@ -218,7 +170,7 @@ def _by_id(path: str, items: Sequence[Any], kind: str) -> List[dict]:
     """Sorted by id: numbers as numbers, anything else as text."""
     if not all(isinstance(x, dict) and 'id' in x for x in items):
         raise UsageError(f'{path}: each {kind} needs an id')
-    counts = Counter(str(x['id']) for x in items)
+    counts = Counter(key_of(x['id']) for x in items)
     twice = [id for id, n in counts.items() if n > 1]
     if twice:
         raise UsageError(f'{path}: {kind} id {twice[0]} is there twice')
@@ -238,28 +190,24 @@ def _distinct(names: List[str], ids: List[Any],
             for name, id in zip(names, ids)]
 
 
-def _numbers(path: str, objects: Objects, kind: str, content: List[dict],
-             numbers: Dict[str, int]) -> np.ndarray:
-    ids = [str(d[f'{kind}_id']) for d in content]
-    unknown = sorted({id for id in ids if id not in numbers})
-    if unknown:
-        some = ', '.join(unknown[:5]) + (', ...' if len(unknown) > 5 else '')
-        raise UsageError(
-            f'{path} has detections of {len(unknown)} {kind} ids that '
-            f'{objects.path} has not got: {some}')
-    return np.array([numbers[id] for id in ids], int)
-
-
-def _run_lengths(segmentation: Any, size: Tuple[float, float]) -> dict:
+def run_lengths(segmentation: Any, size: Tuple[float, float]) -> dict:
     """Polygons or run lengths of a mask as compressed run lengths."""
-    if isinstance(segmentation, dict):
-        if isinstance(segmentation['counts'], list):
-            return mask_utils.frPyObjects(segmentation,
-                                          *segmentation['size'])
-        return segmentation
-    if not np.isfinite(size).all():
-        raise UsageError('the annotation file has masks as polygons, but no '
-                         'height and width of their images')
-    height, width = (int(n) for n in size)
-    return mask_utils.merge(
-        mask_utils.frPyObjects(segmentation, height, width))
+    if not segmentation:
+        raise UsageError('an object or a detection has no mask to compare')
+    try:
+        if isinstance(segmentation, dict):
+            if isinstance(segmentation['counts'], list):
+                return mask_utils.frPyObjects(segmentation,
+                                              *segmentation['size'])
+            return {k: segmentation[k] for k in ('size', 'counts')}
+        if not np.isfinite(size).all():
+            raise UsageError('the annotation file has masks as polygons, but '
+                             'no height and width of their images')
+        height, width = (int(n) for n in size)
+        return mask_utils.merge(
+            mask_utils.frPyObjects(segmentation, height, width))
+    except UsageError:
+        raise
+    except Exception as error:  # what pycocotools raises
+        raise UsageError(f'a mask is neither polygons nor run lengths: '
+                         f'{str(segmentation)[:60]}') from error

@@ -141,7 +141,7 @@ def _read(folder: Optional[Path], name: str) -> Optional[np.ndarray]:
 
 def _size(objects: Objects, image: int):
     size = objects.image_sizes[image]
-    if np.isfinite(size).all():
+    if np.isfinite(size).all() and (size > 0).all():
         return size
     own = objects.box[objects.image == image]
     far = (own[:, :2] + own[:, 2:]).max(0) if len(own) else np.array([64, 64])

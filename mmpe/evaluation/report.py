@@ -1,7 +1,8 @@
 """A report as data: what report.json holds and the pages show."""
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import (Any, Callable, Dict, List, Mapping, Optional, Sequence,
+                    Tuple)
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from .compare import draw_images
 from .findings import (by_threshold, compare, own_numbers, seed_spread,
                        where)
 from .measure import Measured, MeasuredMethod, measure
-from .objects import Objects, read_detections, read_objects
+from .detections import read_detections
+from .objects import Objects
 from .pictures import choose, draw
 
 VERSION = 1
@@ -55,7 +57,7 @@ Progress = Callable[[str], Callable[[int], None]]
 
 
 def build(entries: Sequence[Entry],
-          ann_file: Path,
+          objects: Objects,
           baseline: Optional[str],
           settings: Settings,
           attributable: Mapping[str, Optional[bool]],
@@ -65,7 +67,7 @@ def build(entries: Sequence[Entry],
 
     Args:
         entries (Sequence[Entry]): All runs.
-        ann_file (Path): The ground truth.
+        objects (Objects): The ground truth.
         baseline (str, optional): The method that others are compared with.
             Defaults to the first.
         settings (Settings): How.
@@ -84,7 +86,6 @@ def build(entries: Sequence[Entry],
         raise UsageError(f'--baseline must be one of {", ".join(names)}, got '
                          f'{baseline!r}')
     baseline = names[0] if baseline is None else baseline
-    objects = read_objects(str(ann_file))
     weights = draw_images(len(objects.image_ids), settings.resamples,
                           settings.seed)
     kinds = [kind for kind in ('bbox', 'segm')
@@ -95,7 +96,6 @@ def build(entries: Sequence[Entry],
         version=VERSION,
         mmpe=__version__,
         settings=dict(vars(settings), baseline=baseline),
-        data=_data(objects),
         iou_types=kinds,
         methods=[_method(name, entries, baseline) for name in names],
         runs=[dict(e.about, name=e.name, method=e.method) for e in entries],
@@ -108,14 +108,36 @@ def build(entries: Sequence[Entry],
                 weights, progress(f'{e.name} ({kind})')) for e in entries
         }
         methods = [
-            MeasuredMethod(name, [measured[e.name] for e in entries
-                          if e.method == name]) for name in names
+            MeasuredMethod(name, *_distinct(
+                [measured[e.name] for e in entries if e.method == name],
+                objects.notes)) for name in names
         ]
         out['results'][kind] = _results(methods, baseline, objects, weights,
                                         settings, attributable)
         if kind == kinds[0]:
             out['pictures'] = _pictures(methods, settings, images_dir)
+    out['data'] = _data(objects)  # last: its notes are of the runs, too
     return out
+
+
+def _distinct(runs: Sequence[Measured], notes: List[str]
+              ) -> Tuple[List[Measured], List[Measured]]:
+    """Runs, and copies of them, which would count as seeds."""
+    kept: List[Measured] = []
+    copies: List[Measured] = []
+    for run in runs:
+        twin = next((k for k in kept if len(k.detections.score) == len(
+            run.detections.score) and np.array_equal(
+                k.detections.score, run.detections.score)
+            and np.array_equal(k.detections.box, run.detections.box)), None)
+        if twin is None:
+            kept.append(run)
+        else:
+            copies.append(run)
+            note = (f'{run.name} has found the very same as {twin.name}, and '
+                    'does not count as another seed')
+            notes += [note] if note not in notes else []
+    return kept, copies
 
 
 def _data(objects: Objects) -> Dict[str, Any]:
@@ -156,7 +178,8 @@ def _results(methods: Sequence[MeasuredMethod], baseline: str,
                 ]) for m in methods
         },
         runs={
-            run.name: _run(run, objects) for m in methods for run in m.runs
+            run.name: _run(run, objects) for m in methods
+            for run in m.all_runs
         },
         comparisons=[
             compare(m, base, objects, settings.margin,

@@ -18,7 +18,7 @@ _TRAINING = ('train_dataloader', 'train_cfg', 'optim_wrapper',
              'param_scheduler', 'auto_scale_lr', 'custom_hooks',
              'default_hooks', 'randomness')
 _TEST = ('model', 'test_dataloader', 'test_evaluator', 'test_cfg',
-         'tta_model', 'tta_pipeline', 'data_preprocessor')
+         'data_preprocessor')
 # Wherever they are.
 _NAMELESS = {
     '_scope_', 'backend_args', 'file_client_args', 'data_root',

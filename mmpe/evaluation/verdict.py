@@ -58,7 +58,11 @@ def judge(d: Difference,
     low, high = d.interval()
     inner = d.interval(0.9)
     sizes = f'{d.value:+.2f} AP, 95% interval {low:+.2f} to {high:+.2f}'
-    if -margin < inner[0] and inner[1] < margin:
+    if d.value and not d.error:
+        word = UNCLEAR
+        reason = (f'{d.value:+.2f} AP, but all resamples of the images are '
+                  'alike: there are too few with objects')
+    elif -margin < inner[0] and inner[1] < margin:
         word = EQUAL
         reason = (f'{sizes}; the 90% interval is inside the margin of '
                   f'{margin:g} AP')

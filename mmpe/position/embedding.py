@@ -142,6 +142,9 @@ class PositionEmbedding(AbsoluteEncoding):
     def _unflatten(self, weights: Dict[str, Tensor], prefix: str,
                    table: Tensor) -> Tensor:
         rows, first = len(table), self.num_prefix
+        if rows < first:
+            raise ValueError(f'{prefix}weight of the checkpoint has {rows} '
+                             f'rows, the model has {first} prefix tokens')
         if _side(rows) and not _side(rows - first):
             table = torch.cat([table.new_zeros(first, table.shape[1]), table])
         tokens, cells = table.split([first, len(table) - first])

@@ -82,11 +82,20 @@ def test_name_without_a_hash(hub, address):
         .read_bytes() == CONTENT
 
 
+def test_files_of_one_name_at_two_addresses(hub, address):
+    """Such as Hugging Face's pytorch_model.bin: the second was the first."""
+    paths = {find_source(f'{address}/{model}/pytorch_model.bin').path
+             for model in 'ab'}
+    assert len(paths) == 2
+
+
 def test_no_network_says_where_to_put_the_file(hub, address):
-    for url in 'http://127.0.0.1:9/x-12345678.pth', f'{address}/missing.pth':
+    for url in ('http://127.0.0.1:9/x-12345678.pth',
+                f'{address}/missing-12345678.pth'):
         line = message(url)
         assert url in line
         assert str(hub / Path(url).name) in line
+    assert str(hub) in message(f'{address}/missing.pth')
     assert list(hub.iterdir()) == []
 
 

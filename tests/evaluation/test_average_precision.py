@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from mmpe.evaluation.average_precision import average_precisions
 from mmpe.evaluation.compare import draw_images
 from mmpe.evaluation.matching import match
-from mmpe.evaluation.objects import read_detections, read_objects
+from mmpe.evaluation.detections import read_detections
+from mmpe.evaluation.objects import read_objects
 
 CONTENT = json.loads(SAMPLE.read_text())
 

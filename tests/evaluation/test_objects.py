@@ -9,7 +9,8 @@ from coco_files import SAMPLE, perturbed, pycocotools, stats, write
 from mmpe.engine.usage_error import UsageError
 from mmpe.evaluation.average_precision import average_precisions
 from mmpe.evaluation.matching import match
-from mmpe.evaluation.objects import read_detections, read_objects
+from mmpe.evaluation.detections import read_detections
+from mmpe.evaluation.objects import read_objects
 
 CONTENT = json.loads(SAMPLE.read_text())
 
@@ -53,6 +54,35 @@ def test_unknown_ids_are_named(tmp_path):
         line = message(read, tmp_path)
         assert '987654' in line and kind in line
         assert 'annotations.json' in line and 'run.json' in line
+
+
+def test_ids_as_real_numbers(tmp_path):
+    """As pandas writes them."""
+    found = [dict(d, image_id=float(d['image_id']))
+             for d in perturbed(CONTENT, 1)]
+    write(tmp_path, CONTENT, run=found)
+    assert len(read(tmp_path)[1].score) == len(found)
+
+
+def test_classes_that_count(tmp_path):
+    """A model of some of the file's classes, as CocoMetric takes it."""
+    names = [c['name'] for c in CONTENT['categories']]
+    ids = {c['id'] for c in CONTENT['categories'] if c['name'] == 'person'}
+    found = perturbed(CONTENT, 1)
+    write(tmp_path, CONTENT, run=found)
+    path = str(tmp_path / 'annotations.json')
+    objects = read_objects(path, ('person', ))
+    detections = read_detections(str(tmp_path / 'run.json'), objects)
+    expected = pycocotools(
+        dict(CONTENT, categories=[dict(id=i, name='') for i in ids],
+             annotations=[a for a in CONTENT['annotations']
+                          if a['category_id'] in ids]),
+        [d for d in found if d['category_id'] in ids])
+    ap = average_precisions(match(objects, detections)).mean('AP')[0]
+    assert ap == pytest.approx(stats(expected)['AP'])
+    assert objects.class_names == ['person']
+    assert '1 of 80 classes count' in objects.notes[0]
+    assert read_objects(path, names).notes == []
 
 
 def test_no_detections(tmp_path):
@@ -115,7 +145,7 @@ def test_class_names_of_several_ids(tmp_path):
      'each image needs an id'),
     ('{"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": '
      '[{"image_id": 2, "category_id": 1, "bbox": [0, 0, 1, 1]}]}',
-     "another image or category: '2'"),
+     "another image or category, or a size is no number: '2'"),
     ('{"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": '
      '[{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1]}]}', 'bbox'),
 ])

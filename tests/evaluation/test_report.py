@@ -206,6 +206,45 @@ def test_spread_of_the_baselines_seeds_is_taken(work_dir, tool):
     assert verdict['about'] == 'these checkpoints'
 
 
+def test_copies_are_no_seeds(work_dir, tool):
+    found = perturbed(CONTENT, 0)
+    runs = [work_dir(f'a{i}', seed=i, found=found) for i in range(3)]
+    runs += [work_dir(f'b{i}', PEG, seed=i, config='peg.py')
+             for i in range(3)]
+    report, _ = tool(*runs)
+    comparison, = report['results']['bbox']['comparisons']
+    assert comparison['seeds'] == [3, 1]
+    assert comparison['verdict']['about'] == 'these checkpoints'
+    assert len(report['data']['notes']) == 2
+
+
+def test_what_differs_within_the_baseline_is_in_every_comparison(
+        work_dir, tool):
+    runs = [work_dir('a0'), work_dir('a1', seed=1),
+            work_dir('b', PEG, shift=0.4, config='peg.py')]
+    metrics = json.loads((runs[1] / 'metrics.json').read_text())
+    metrics['num_images'] = 3
+    (runs[1] / 'metrics.json').write_text(json.dumps(metrics))
+    report, _ = tool(*runs)
+    assert not report['same_work']['comparable']
+    assert not any(report['same_work']['attributable'].values())
+    verdict = report['results']['bbox']['comparisons'][0]['verdict']
+    assert not verdict['attributable']
+
+
+def test_one_image_tells_nothing(tmp_path, tool):
+    content = dict(CONTENT, images=CONTENT['images'][:1], annotations=[
+        a for a in CONTENT['annotations']
+        if a['image_id'] == CONTENT['images'][0]['id']])
+    write(tmp_path, content, a=perturbed(content, 1, 0.01),
+          b=perturbed(content, 2, 0.3))
+    report, _ = tool(f'[/a]={tmp_path}/a.json', f'b={tmp_path}/b.json',
+                     '--ann', tmp_path / 'annotations.json')
+    comparison, = report['results']['bbox']['comparisons']
+    assert comparison['verdict']['word'] == "can't tell"
+    assert comparison['numbers']['AP'] is None
+
+
 def test_one_run_only(work_dir, tool):
     report, _ = tool(work_dir('a'), '--published')
     assert report['results']['bbox']['comparisons'] == []

@@ -7,7 +7,8 @@ from coco_files import SAMPLE, perturbed, write
 
 from mmpe.evaluation.errors import KINDS, split_errors
 from mmpe.evaluation.matching import match
-from mmpe.evaluation.objects import read_detections, read_objects
+from mmpe.evaluation.detections import read_detections
+from mmpe.evaluation.objects import read_objects
 from mmpe.evaluation.places import (aspect_weights, counts, found, groupings,
                                     recall_by_group, share_of_padding)
 
