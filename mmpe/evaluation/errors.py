@@ -9,8 +9,8 @@ from typing import Dict, Optional, Tuple
 import numpy as np
 
 from .average_precision import RECALLS
-from .matching import Matches, overlaps
 from .detections import Detections
+from .matching import Matches, overlaps
 from .objects import Objects
 
 KINDS = ('class', 'place', 'both', 'duplicate', 'background', 'missed')

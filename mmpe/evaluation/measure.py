@@ -8,9 +8,9 @@ import numpy as np
 from .average_precision import (METRICS, RECALLS, Precisions,
                                 average_precisions)
 from .compare import Difference, difference
+from .detections import Detections
 from .errors import Errors, split_errors
 from .matching import THRESHOLDS, Matches, match
-from .detections import Detections
 from .objects import Objects
 from .places import found
 

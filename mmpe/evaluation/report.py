@@ -9,10 +9,10 @@ import numpy as np
 from mmpe import __version__
 from mmpe.engine.usage_error import UsageError
 from .compare import draw_images
+from .detections import read_detections
 from .findings import (by_threshold, compare, own_numbers, seed_spread,
                        where)
 from .measure import Measured, MeasuredMethod, measure
-from .detections import read_detections
 from .objects import Objects
 from .pictures import choose, draw
 

@@ -146,6 +146,8 @@ def _notes(report: Report, rows: Sequence[Row]) -> List[str]:
     several = max(len(m['runs']) for m in report['methods']) > 1
     notes = ['Under AP: its 95% interval.' +
              (' Numbers are means over runs.' if several else '')]
+    if any('seconds_per_iteration' in str(m) for m in report['methods']):
+        notes.append('s/iteration: of the logs, so no benchmark.')
     if any(cell.text == NONE for row in rows for cell in row.cells):
         notes.append(f'{NONE}: nothing to tell it from; for an AP, no object '
                      'of that size.')
