@@ -190,10 +190,47 @@ def _same(own: dict, theirs: dict, partial: bool) -> bool:
             theirs.get(key, defaults.get(key))))
 
 
+# Of the published detectors, which all are 256 wide; names and shapes don't
+# show it.
+_USUAL = {
+    'encoder.layer_cfg.self_attn_cfg.num_heads': 8,
+    'decoder.layer_cfg.self_attn_cfg.num_heads': 8,
+    'decoder.layer_cfg.cross_attn_cfg.num_heads': 8,
+    'encoder.layer_cfg.ffn_cfg.act_cfg.type': 'ReLU',
+    'decoder.layer_cfg.ffn_cfg.act_cfg.type': 'ReLU',
+    'neck.act_cfg': None,
+    'neck.norm_cfg.num_groups': 32,
+    'data_preprocessor.mean': [123.675, 116.28, 103.53],
+    'data_preprocessor.std': [58.395, 57.12, 57.375],
+    'data_preprocessor.bgr_to_rgb': True,
+}
+
+
+def _against_usual(cfg: Mapping) -> List[str]:
+    """Where a detector of the published width isn't like those."""
+    if _setting(cfg, 'encoder.layer_cfg.self_attn_cfg.embed_dims') != 256:
+        return []
+    found = {key: _setting(cfg, key) for key in _USUAL}
+    return [
+        f'CONFIG has {key}={found[key]!r}, the source {usual!r}'
+        for key, usual in _USUAL.items()
+        if found[key] is not ... and list(
+            differences(found[key], usual))
+    ]
+
+
+def _setting(cfg: Any, key: str) -> Any:
+    """``cfg[word][word]...``; ``Ellipsis`` where it isn't said."""
+    for word in key.split('.'):
+        cfg = cfg.get(word, ...) if isinstance(cfg, Mapping) else ...
+    return cfg
+
+
 def _against_host(cfg: Mapping) -> List[str]:
     """What the rest of a model may do otherwise than its source."""
     host = host_of(cfg)
-    reasons = [
+    reasons = _against_usual(cfg)
+    reasons += [
         f'CONFIG has {key}={host[key]!r}'
         for key, usual in dict(join='input', window_size=None).items()
         if host.get(key, usual) not in (usual, None)

@@ -6,6 +6,7 @@ from mmengine.config import Config
 from mmengine.registry import init_default_scope
 
 from mmpe.checkpoint import Source, build_model, import_checkpoint
+from mmpe.checkpoint.same_function import _against_host as reasons_of_host
 
 SINE = dict(type='mmpe.SinePositionalEncoding', normalize=True)
 RPE = dict(type='mmpe.ImageRPE')
@@ -101,3 +102,27 @@ def test_numbers_that_are_not_finite(report, tmp_path):
                tmp_path / 'in.pth')
     found = import_checkpoint(cfg, Source(tmp_path / 'in.pth'))[1]
     assert 'cls_token has numbers that are not finite' in found.reasons
+
+
+@pytest.mark.parametrize('path', [
+    'detr/detr_r50_sine_16xb4-500e_coco.py',
+    'deformable_detr/deformable-detr_r50_sine_16xb2-50e_coco.py'
+])
+@pytest.mark.parametrize('key, value', [
+    ('encoder.layer_cfg.self_attn_cfg.num_heads', 4),
+    ('encoder.layer_cfg.ffn_cfg.act_cfg.type', 'GELU'),
+    ('neck.act_cfg', dict(type='ReLU')),
+    ('data_preprocessor.mean', [0., 0., 0.]),
+])
+def test_what_files_do_not_show_is_as_published(path, key, value):
+    cfg = Config.fromfile(f'configs/{path}')
+    assert reasons_of_host(cfg.model) == []
+    *words, last = key.split('.')
+    part = cfg.model
+    for word in words:
+        if word not in part:
+            part[word] = {}
+        part = part[word]
+    part[last] = value
+    reason, = reasons_of_host(cfg.model)
+    assert key in reason
