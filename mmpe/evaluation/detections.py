@@ -75,7 +75,7 @@ def read_detections(path: str, objects: Objects,
             for d, i in zip(content, image)
         ]
         # pycocotools 2.0.11 counts masks in a byte.
-        area = [mask_utils.area(mask) for mask in segmentation]
+        area = [mask_utils.area([mask])[0] for mask in segmentation]
         box = mask_utils.toBbox(segmentation) if content else []
         box = np.asarray(box, float).reshape(-1, 4)
     else:
