@@ -86,13 +86,16 @@ def disk_errors(work_dir: str) -> Iterator[None]:
     """
     # logging would report each line that it cannot write at length.
     raise_exceptions, logging.raiseExceptions = logging.raiseExceptions, False
+    ready = False
     try:
         Path(work_dir).mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=work_dir):
             pass
+        ready = True
         yield
     except OSError as error:
-        if error.errno not in _REFUSALS:
+        # Until the folder is there, whatever is in its way is one.
+        if ready and error.errno not in _REFUSALS:
             raise
         raise UsageError(f'cannot write {error.filename or work_dir}: '
                          f'{error.strerror}') from error

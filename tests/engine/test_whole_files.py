@@ -76,6 +76,18 @@ def test_work_dir_that_cannot_be_one(path, under):
     assert logging.raiseExceptions
 
 
+def test_work_dir_that_the_system_refuses(monkeypatch):
+    """Such as in /proc, which says that there is no such folder."""
+
+    def refuse(self, **kwargs):
+        raise FileNotFoundError(errno.ENOENT, 'No such file', str(self))
+
+    monkeypatch.setattr('pathlib.Path.mkdir', refuse)
+    with pytest.raises(UsageError, match='cannot write somewhere'):
+        with disk_errors('somewhere'):
+            pytest.fail('started')
+
+
 def test_other_errors_stay(tmp_path):
     with pytest.raises(ConnectionResetError):
         with disk_errors(tmp_path):
